@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef UGM_TOOLS_OPTIONS_H
+#define UGM_TOOLS_OPTIONS_H
+
+#include <stddef.h>
+
+#include "userlib/error.h"
+#include "userlib/machine.h"
+
+/**
+ * DOC: command line options
+ *
+ * A verb lists its options in tables, one a group, each with a parser and the
+ * offset of what it sets in a structure of the verb's. --help is made from the
+ * same tables, so that it cannot miss one. "--name value" and "--name=value"
+ * mean the same; "--" ends the options; all else are operands.
+ */
+
+/**
+ * struct option_spec - an option
+ * @name: its name, without the dashes
+ * @argument: what its argument is called in the help; NULL: it has none, and
+ *            sets a bool
+ * @parse: reads the argument; @what is the option as errors should name it
+ * @offset: of what it sets
+ * @first: is read before the others, wherever it stands
+ * @help: one line
+ *
+ * A table ends with a NULL name.
+ */
+struct option_spec {
+	const char *name;
+	const char *argument;
+	int (*parse)(const char *what, const char *text, void *target,
+		     struct ugm_error *err);
+	size_t offset;
+	bool first;
+	const char *help;
+};
+
+/**
+ * struct option_group - options that fill one structure
+ * @specs: the table
+ * @base: the structure
+ */
+struct option_group {
+	const struct option_spec *specs;
+	void *base;
+};
+
+/**
+ * struct usage - a verb's command line
+ * @synopsis: operands as the help shows them, "TRACE --policy P"
+ * @summary: a paragraph, without newline at its end
+ * @groups: options, ends with NULL specs
+ * @min_operands: operands needed
+ * @max_operands: operands allowed
+ */
+struct usage {
+	const char *synopsis;
+	const char *summary;
+	const struct option_group *groups;
+	int min_operands;
+	int max_operands;
+};
+
+/* Not an exit status: go on. */
+#define OPTIONS_GO_ON (-1)
+
+int options_parse(const struct usage *usage, int argc, char **argv,
+		  char ***operands, int *nr_operands);
+
+int option_string(const char *what, const char *text, void *target,
+		  struct ugm_error *err);
+int option_u64(const char *what, const char *text, void *target,
+	       struct ugm_error *err);
+int option_count(const char *what, const char *text, void *target,
+		 struct ugm_error *err);
+int option_size(const char *what, const char *text, void *target,
+		struct ugm_error *err);
+
+/* Options of every verb that replays a trace; base: struct ugm_config. */
+extern const struct option_spec machine_options[];
+
+int complain(int status, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+int exit_status(int error);
+
+#endif /* UGM_TOOLS_OPTIONS_H */

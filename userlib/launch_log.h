@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef UGM_LAUNCH_LOG_H
+#define UGM_LAUNCH_LOG_H
+
+#include "kmod/pure.h"
+#include "output.h"
+
+/**
+ * DOC: launch log
+ *
+ * A line a launch, "number begin_ns end_ns", and every 100 launches a digest of
+ * the residency of the whole space after the launch, in hexadecimal. Two logs
+ * of the same trace, schedule and machine are equal, whoever ran them.
+ */
+
+#define UGM_LAUNCH_LOG_PERIOD 100
+
+/* Does the line of this launch carry a digest? */
+static inline bool ugm_launch_log_digests(u64 number)
+{
+	return number % UGM_LAUNCH_LOG_PERIOD == UGM_LAUNCH_LOG_PERIOD - 1;
+}
+
+void ugm_launch_log_line(struct ugm_output *log, u64 number, u64 begin_ns,
+			 u64 end_ns, u64 digest);
+
+#endif /* UGM_LAUNCH_LOG_H */

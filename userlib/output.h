@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef UGM_OUTPUT_H
+#define UGM_OUTPUT_H
+
+#include <stdio.h>
+
+#include "error.h"
+
+/**
+ * DOC: output files
+ *
+ * A regular file is written whole or not at all: into a temporary file beside
+ * it, renamed when all of it is on its way to the disk. "-" is the standard
+ * output; pipes, terminals and devices are written directly.
+ */
+
+/**
+ * struct ugm_output - a file being written
+ * @file: write here
+ * @path: where it will be
+ * @temporary: where it is, or NULL where it is written directly
+ */
+struct ugm_output {
+	FILE *file;
+	char *path;
+	char *temporary;
+};
+
+int ugm_output_open(struct ugm_output *o, const char *path,
+		    struct ugm_error *err);
+int ugm_output_commit(struct ugm_output *o, struct ugm_error *err);
+void ugm_output_discard(struct ugm_output *o);
+
+#endif /* UGM_OUTPUT_H */

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef UGM_UNITS_H
+#define UGM_UNITS_H
+
+#include "error.h"
+#include "kmod/pure.h"
+
+/**
+ * DOC: units
+ *
+ * Numbers that people type. Sizes have suffixes K, M, G, T in powers of 1024;
+ * bandwidths are bytes per second and may be written 3.2e9. @what names the
+ * thing in errors.
+ */
+
+int ugm_parse_u64(const char *what, const char *text, u64 min, u64 max,
+		  u64 *value, struct ugm_error *err);
+int ugm_parse_size(const char *what, const char *text, u64 min, u64 max,
+		   u64 *value, struct ugm_error *err);
+int ugm_parse_bandwidth(const char *what, const char *text, u64 *value,
+			struct ugm_error *err);
+int ugm_parse_choice(const char *what, const char *text,
+		     const char *const *names, unsigned int nr, u32 *value,
+		     struct ugm_error *err);
+
+#endif /* UGM_UNITS_H */
