@@ -29,10 +29,13 @@
  * &ugm_machine.block_bytes of them, whatever the real block holds.
  *
  * Calls. The caller serialises all calls on one engine (the module holds the
- * engine mutex). ugm_engine_run() advances the model until a demand is
- * satisfied, or says %UGM_RUN_WAIT when it cannot go on before a real move has
- * finished; the caller then does the moves it was handed by ops->start, and
- * calls again.
+ * engine mutex). ugm_engine_begin() enlists a demand, ugm_engine_run() advances
+ * the model until that demand has ended, or says %UGM_RUN_WAIT when it cannot go
+ * on before a real move has finished; the caller then does the moves it was
+ * handed by ops->start, and calls again. Under the virtual clock time stops at
+ * the end of a demand: events of that instant are handled when the next begins.
+ * With the real clock links are unlimited and a move ends when it has ended;
+ * with the paced clock an event is also not handled before its wall time.
  */
 
 /* Links; the GPU link is full duplex. */
@@ -164,7 +167,7 @@ struct ugm_engine;
 
 /**
  * struct ugm_block - unit of residency
- * @order: membership in the victim order while its home is the GPU tier
+ * @order: membership in the victim order of its home, if that is memory
  * @range: the range it belongs to
  * @transfer: the booked or running transfer, or NULL
  * @index: number within the range
@@ -249,9 +252,9 @@ struct ugm_hint {
 /* Where a transfer is. */
 enum ugm_phase {
 	UGM_PHASE_QUEUED, /* in the queue of its path */
-	UGM_PHASE_FIRST, /* holds its first link */
+	UGM_PHASE_LINK, /* holds a link */
 	UGM_PHASE_BETWEEN, /* waits for its second link */
-	UGM_PHASE_LAST, /* holds its last link, or waits out the latency */
+	UGM_PHASE_LATENCY, /* has used its links */
 };
 
 /**
@@ -266,10 +269,12 @@ enum ugm_phase {
  * @cause: enum ugm_cause
  * @lane: enum ugm_lane, set by ops->start
  * @phase: enum ugm_phase
+ * @stage: which of its links it holds or waits for, from 0
  * @demand: goes before planned ones
  * @copy: a write-back: the home stays
  * @keep: the source stays a valid copy
- * @frees: its end frees a GPU frame that somebody waits for
+ * @frees: counted in &ugm_engine.freeing: a demand may count on its frame
+ * @late: the real move was slower than the model (paced clock)
  *
  * The module embeds it in its own structure.
  */
@@ -284,10 +289,12 @@ struct ugm_transfer {
 	u8 cause;
 	u8 lane;
 	u8 phase;
+	u8 stage;
 	bool demand;
 	bool copy;
 	bool keep;
 	bool frees;
+	bool late;
 };
 
 #define UGM_OPERAND_READ 1u
@@ -310,8 +317,7 @@ struct ugm_operand {
 /**
  * struct ugm_demand - a launch, or a touch through a view
  * @list: membership in &ugm_engine.demands (the engine's)
- * @waiting: membership in &ugm_engine.starved (the engine's)
- * @node: its next fault batch, in the event list (the engine's)
+ * @node: its next fault batch, or its end, in the event list (the engine's)
  * @space: whose
  * @operands: operands, the caller's array
  * @nr_operands: how many
@@ -320,7 +326,6 @@ struct ugm_operand {
  * @cause: enum ugm_cause of what it fetches
  * @tier: where its blocks must be: the GPU tier but for a touch of the host view
  *
- * Answers:
  * @number: launch number
  * @begin_ns: begin
  * @arrived_ns: when the last operand was there
@@ -330,10 +335,14 @@ struct ugm_operand {
  * @missing: blocks still missing
  * @error: 0, or why it failed
  * @done: it has ended
+ * @stage: the engine's, as are the batch fields: where the next batch begins
+ * @batch_operand: its operand
+ * @batch_block: its block in the operand
+ * @batch_base: batches of the operands before
+ * @batch_bytes: missing bytes of this operand so far
  */
 struct ugm_demand {
 	struct list_head list;
-	struct list_head waiting;
 	struct ugm_heap_node node;
 	struct ugm_space *space;
 	const struct ugm_operand *operands;
@@ -353,28 +362,26 @@ struct ugm_demand {
 	int error;
 	bool done;
 
-	/* The engine's: where the next batch and the next starved block are. */
-	bool armed;
+	/* The engine's: its stage, and where the next fault batch begins. */
+	u8 stage;
 	u32 batch_operand;
 	u32 batch_block;
-	u64 batch_bytes;
 	u64 batch_base;
-	u64 starved;
-	u32 starved_operand;
-	u32 starved_block;
+	u64 batch_bytes;
 };
 
 /**
  * struct ugm_engine_ops - what the engine asks of its host
- * @block: block @index of @range, created if it does not exist; NULL: no memory.
- *         A block that was never touched may stay absent where @create is false.
+ * @block: block @index of @range, created if it does not exist; NULL: no memory
+ * @next_block: the first existing block of @range at or after @index, or NULL
  * @transfer_alloc: a zeroed transfer, or NULL
  * @transfer_free: give one back
  * @revoke: take @nr blocks from every mapping and see whether anybody holds
  *          them; clears the pointers of those that are held, and calls
  *          ugm_engine_found_dirty() for those that were written unannounced
  * @start: the model started @t: take the destination's frame or slot and queue
- *         the real move. -ENOSPC: there is no such frame after all.
+ *         the real move. -ENOSPC: there is no such frame after all; -EAGAIN:
+ *         there will be one soon, ugm_engine_run() is to say %UGM_RUN_WAIT.
  * @moved: has the real move of @t finished? (true in simulate)
  * @commit: the model ends @t: the destination is valid, give up the source
  *          (unless t->keep or t->copy). Called before the state changes.
@@ -382,14 +389,17 @@ struct ugm_demand {
  * @alloc: a zeroed frame of @tier for @b. 0 or -ENOMEM.
  * @release: @b's place in @tier is not used any more
  * @now: wall time in ns (real and paced clock only)
- * @event: something users may want to read about; may be NULL
+ * @hint_free: the engine is done with @h: @refused blocks were not followed, the
+ *             last of them for the reason @why (enum ugm_refusal)
  *
  * Context: all are called under the caller's serialisation and must not sleep
  * for I/O, for references or for user space.
  */
 struct ugm_engine_ops {
-	struct ugm_block *(*block)(struct ugm_engine *e, struct ugm_range *range,
-				   u32 index, bool create);
+	struct ugm_block *(*block)(struct ugm_engine *e,
+				   struct ugm_range *range, u32 index);
+	struct ugm_block *(*next_block)(struct ugm_engine *e,
+					struct ugm_range *range, u32 index);
 	struct ugm_transfer *(*transfer_alloc)(struct ugm_engine *e);
 	void (*transfer_free)(struct ugm_engine *e, struct ugm_transfer *t);
 	void (*revoke)(struct ugm_engine *e, struct ugm_block **blocks,
@@ -403,7 +413,8 @@ struct ugm_engine_ops {
 	void (*release)(struct ugm_engine *e, struct ugm_block *b,
 			enum ugm_tier tier);
 	u64 (*now)(struct ugm_engine *e);
-	void (*hint_free)(struct ugm_engine *e, struct ugm_hint *h);
+	void (*hint_free)(struct ugm_engine *e, struct ugm_hint *h, u64 refused,
+			  u32 why);
 };
 
 /**
@@ -438,17 +449,22 @@ struct ugm_engine_stats {
  * @seq: order of arrival
  * @capacity: blocks of each memory tier
  * @used: blocks of each tier in use, reservations of started moves included
- * @copies: of @used, blocks that are only copies, by tier
- * @order: GPU-resident blocks in victim order
- * @queue: transfers by path, not started
+ * @copies: of @used, those that are only copies, by tier
+ * @order: blocks of each memory tier in victim order (arena blocks are in none)
+ * @cursor: where the search for a victim goes on, by tier; NULL: at the head
+ * @copy_cursor: likewise for the search for a copy to give up
+ * @queue: transfers by path, not started; source none: takes a zeroed frame
  * @between: transfers that wait for their second link
  * @busy: the transfer that holds each link
  * @busy_since: since when
- * @events: ends of stages and fault batches
+ * @events: ends of stages and of demands, fault batches
  * @moving: started transfers
+ * @nr_moving: how many
  * @demands: launches and touches under way
- * @freeing: transfers under way whose end frees a GPU frame
- * @wanted: blocks of demands that need a GPU frame and have none
+ * @wanted: queued demand transfers towards each tier: they need a frame
+ * @leaving: booked or started moves out of each tier
+ * @freeing: of @leaving, those that a demand may count on
+ * @again: ops->start said -EAGAIN
  * @inexact: UGM_INEXACT_*
  * @stats: counters since the last reset
  */
@@ -460,24 +476,29 @@ struct ugm_engine {
 	u64 capacity[UGM_NR_TIERS];
 	u64 used[UGM_NR_TIERS];
 	u64 copies[UGM_NR_TIERS];
-	struct list_head order;
-	struct list_head *cursor;
+	struct list_head order[UGM_NR_TIERS];
+	struct list_head *cursor[UGM_NR_TIERS];
+	struct list_head *copy_cursor[UGM_NR_TIERS];
 	struct ugm_heap queue[UGM_NR_TIERS][UGM_NR_TIERS];
 	struct ugm_heap between[UGM_NR_LINKS];
 	struct ugm_transfer *busy[UGM_NR_LINKS];
 	u64 busy_since[UGM_NR_LINKS];
 	struct ugm_heap events;
 	struct list_head moving;
+	u64 nr_moving;
 	struct list_head demands;
-	u64 freeing;
-	u64 wanted;
+	u64 wanted[UGM_NR_TIERS];
+	u64 leaving[UGM_NR_TIERS];
+	u64 freeing[UGM_NR_TIERS];
+	bool again;
 	u32 inexact;
 	struct ugm_engine_stats stats;
 };
 
-/* Answers of ugm_engine_run(). */
+/* Answers of ugm_engine_run() and ugm_engine_drain(). */
 #define UGM_RUN_DONE 0
-#define UGM_RUN_WAIT 1
+#define UGM_RUN_WAIT 1 /* until a real move ends, or the next event is due */
+#define UGM_RUN_STUCK 2 /* no victim, nothing under way: try later, or abort */
 
 void ugm_options_default(struct ugm_options *opt);
 void ugm_engine_init(struct ugm_engine *e, const struct ugm_engine_ops *ops);
@@ -492,7 +513,7 @@ int ugm_engine_place(struct ugm_engine *e, struct ugm_block *b,
 		     enum ugm_tier tier);
 void ugm_engine_hint(struct ugm_engine *e, struct ugm_space *s,
 		     struct ugm_hint *h);
-int ugm_engine_begin(struct ugm_engine *e, struct ugm_demand *d);
+void ugm_engine_begin(struct ugm_engine *e, struct ugm_demand *d);
 int ugm_engine_run(struct ugm_engine *e, struct ugm_demand *d);
 int ugm_engine_drain(struct ugm_engine *e);
 void ugm_engine_abort(struct ugm_engine *e, struct ugm_demand *d);
@@ -502,7 +523,7 @@ void ugm_engine_found_dirty(struct ugm_engine *e, struct ugm_block *b);
 void ugm_engine_move_failed(struct ugm_engine *e, struct ugm_transfer *t,
 			    int error);
 u64 ugm_engine_next_event(const struct ugm_engine *e);
-u64 ugm_engine_digest(struct ugm_engine *e, struct ugm_range *r, u64 seed);
+u64 ugm_engine_digest(struct ugm_engine *e, struct ugm_range *r);
 u64 ugm_block_bytes(const struct ugm_engine *e, const struct ugm_block *b);
 
 #endif /* UGM_ENGINE_H */
