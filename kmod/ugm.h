@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef UGM_KMOD_H
+#define UGM_KMOD_H
+
+#include <linux/atomic.h>
+#include <linux/cred.h>
+#include <linux/fs.h>
+#include <linux/kref.h>
+#include <linux/maple_tree.h>
+#include <linux/miscdevice.h>
+#include <linux/mm.h>
+#include <linux/mutex.h>
+#include <linux/platform_device.h>
+#include <linux/rwsem.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+
+#include "engine.h"
+#include "move.h"
+
+/*
+ * The UAPI header is included as the users see it; its UGM_TIER_ID_* and
+ * UGM_HINT_* are the engine's numbers, which abi.c holds true at build time.
+ */
+#include "../uapi/linux/ugm.h"
+
+#undef pr_fmt
+#define pr_fmt(fmt) "ugm: " fmt
+
+/**
+ * DOC: locks
+ *
+ * Outermost first:
+ *
+ *	mmap_lock
+ *	&ugm_file_space.ranges_sem	ranges, tags, advice; the life of blocks
+ *	&ugm_device.spaces_lock		the list of spaces
+ *	&ugm_device.engine_lock		engine, states, places of blocks
+ *	page lock			a block is being mapped
+ *	i_mmap, page-table locks	(the kernel's)
+ *	&ugm_pool.lock, &ugm_device.moves_lock, the flash and lane spinlocks
+ *	&ugm_file_space.event_lock
+ *
+ * A fault on a resident block takes the page lock alone: blocks and ranges are
+ * freed by RCU, and a block that is on the move is marked busy before its page
+ * lock is taken and its mappings are revoked. No copy to or from user space
+ * happens under ranges_sem or anything after it; no I/O, no wait for
+ * references and none for user space under engine_lock or anything after it.
+ * What end_io and timers touch is behind spinlocks taken with interrupts off.
+ */
+
+#define UGM_VERSION 0x000100u
+
+/*
+ * Counters beside the engine's, device-wide: X(name, statistic). A counter is
+ * bumped with ugm_count(dev, NAME) from any context.
+ */
+#define UGM_COUNTERS(X)                                      \
+	X(FAULT_GPU_FAST, "fault.gpu.resident.count")        \
+	X(FAULT_GPU_SLOW, "fault.gpu.missing.count")         \
+	X(FAULT_HOST_FAST, "fault.host.resident.count")      \
+	X(FAULT_HOST_SLOW, "fault.host.missing.count")       \
+	X(FAULT_SIGBUS, "fault.sigbus.count")                \
+	X(MAPPED_4K, "mapping.4k.count")                     \
+	X(MAPPED_HUGE, "mapping.2m.count")                   \
+	X(REVOKES, "mapping.revokes.count")                  \
+	X(REVOKED_BLOCKS, "mapping.revoked.blocks")          \
+	X(HELD, "page.held.count")                           \
+	X(QUARANTINED, "frame.quarantined.count")            \
+	X(HOST_ALLOC_FAILED, "host.alloc_failed.count")      \
+	X(WAITS, "wait.count")                               \
+	X(WAIT_NS, "wait.ns")                                \
+	X(EVENTS_LOST, "event.lost.count")                   \
+	X(BOUNCED, "flash.bounced.blocks")                   \
+	X(FLASH_READ_ERRORS, "flash.read_errors.count")      \
+	X(FLASH_WRITE_ERRORS, "flash.write_errors.count")    \
+	X(SLOTS_BAD, "flash.bad.slots")                      \
+	X(LEASES, "lease.taken.count")                       \
+	X(LEASES_COMMITTED, "lease.committed.count")         \
+	X(LEASES_EXPIRED, "lease.expired.count")             \
+	X(LEASES_RELEASED, "lease.released.count")           \
+	X(LEASE_SHORT_IO, "lease.short_io.count")            \
+	X(LANE_FALLBACK, "lease.kernel_lane.blocks")
+
+#define UGM_COUNTER_ENUM(name, string) UGM_C_##name,
+enum ugm_counter { UGM_COUNTERS(UGM_COUNTER_ENUM) UGM_NR_COUNTERS };
+
+/**
+ * struct ugm_pool - the frames of the GPU tier
+ * @lock: protects the lists; taken with interrupts off
+ * @pfn: first page frame number of every frame, by index
+ * @nr: frames, spare ones included
+ * @nr_spare: of these, spare ones: beyond what the engine counts on, so that
+ *            frames in quarantine do not hold it up
+ * @nr_free: on the free list
+ * @nr_quarantined: given back, but somebody still holds a reference
+ * @free: index + 1 of the first free frame; linked through page_private()
+ * @quarantine: likewise
+ * @order: page order of a frame
+ * @pagemap: struct pages of reserved DRAM, or NULL
+ * @phys: physical address of reserved DRAM, or 0
+ */
+struct ugm_pool {
+	spinlock_t lock;
+	u32 *pfn;
+	u32 nr;
+	u32 nr_spare;
+	u32 nr_free;
+	u32 nr_quarantined;
+	u32 free;
+	u32 quarantine;
+	unsigned int order;
+	struct dev_pagemap *pagemap;
+	phys_addr_t phys;
+};
+
+/**
+ * struct ugm_device - one emulated GPU
+ * @ref: one of the binding, one of each space
+ * @id: number, as in /dev/ugm0
+ * @misc: the character device
+ * @pdev: the platform device it is bound to
+ * @name: "ugm0"
+ * @block_size: bytes of a block
+ * @block_shift: its logarithm
+ * @block_order: its page order
+ * @gone: unplugged: no new work, everything ends with -ENODEV
+ * @broken: an invariant broke: no new work
+ * @pool: frames of the GPU tier
+ * @host_limit: blocks the host tier may hold
+ * @host_lock: protects @host_reserve; taken with interrupts off
+ * @host_reserve: host pages set aside for the virtual clock
+ * @nr_host_reserve: how many are there
+ * @host_reserve_target: how many are kept there when they are given back
+ * @engine_lock: serialises the engine, states and places of all blocks
+ * @engine: the model
+ * @driver: the real clock's work item
+ * @moves_lock: protects @moves, @todo and @failed; taken with interrupts off
+ * @moves: all live moves
+ * @todo: moves the engine started and nobody has performed yet
+ * @failed: moves that ended with an error the engine has not been told of
+ * @progress: bumped when a move ends, a demand ends or room was made
+ * @progress_wait: those who wait for that
+ * @driving: queue of @driver
+ * @spaces_lock: protects @spaces
+ * @spaces: all spaces
+ * @next_space: id of the next one
+ * @waiters_lock: protects @waiters
+ * @waiters: who sleeps in the module, and why
+ * @metadata: bytes used for ranges, blocks, slots, transfers
+ * @counters: enum ugm_counter
+ * @flash: the attached namespace, or NULL (flash.c's; set under engine_lock)
+ * @debugfs: its folder there
+ */
+struct ugm_device {
+	struct kref ref;
+	int id;
+	struct miscdevice misc;
+	struct platform_device *pdev;
+	char name[16];
+	u32 block_size;
+	unsigned int block_shift;
+	unsigned int block_order;
+	bool gone;
+	bool broken;
+
+	struct ugm_pool pool;
+	u64 host_limit;
+	spinlock_t host_lock;
+	struct list_head host_reserve;
+	u64 nr_host_reserve;
+	u64 host_reserve_target;
+
+	struct mutex engine_lock;
+	struct ugm_engine engine;
+	struct delayed_work driver;
+
+	spinlock_t moves_lock;
+	struct list_head moves;
+	struct list_head todo;
+	struct list_head failed;
+	atomic_t progress;
+	wait_queue_head_t progress_wait;
+
+	struct mutex spaces_lock;
+	struct list_head spaces;
+	u64 next_space;
+
+	spinlock_t waiters_lock;
+	struct list_head waiters;
+
+	atomic_long_t metadata;
+	atomic64_t counters[UGM_NR_COUNTERS];
+
+	struct ugm_flash *flash;
+	struct dentry *debugfs;
+};
+
+#define UGM_EVENT_RING 256
+
+/**
+ * struct ugm_file_space - a unified address space: one open file
+ * @s: the engine's part
+ * @ref: one of the file, one of the lane file, of each look-up under way
+ * @dev: device
+ * @node: membership in &ugm_device.spaces
+ * @id: its id, from 1
+ * @closed: its file is gone: the lane ends
+ * @inode: the inode all its mappings hang on, so that they can be revoked
+ * @mm: address space of the opener, to compare with; no reference
+ * @memcg: the opener's, which host pages are charged to, or NULL
+ * @cred: the opener's
+ * @pid: the opener's, in the initial namespace
+ * @ranges_sem: protects @ranges, @tags and advice
+ * @ranges: ranges by unified address, in blocks
+ * @tags: ranges by tag
+ * @nr_ranges: how many
+ * @blocks: the page table: blocks by unified address, in blocks
+ * @nr_blocks: populated blocks
+ * @touch_errors: what a fault that had dropped its lock has to tell, by block
+ * @event_lock: protects the ring
+ * @events: ring of events
+ * @event_head: written so far
+ * @event_tail: read so far
+ * @events_lost: lost since the last one read
+ * @event_wait: readers
+ * @lane: its flash server's file, or NULL (lease.c's)
+ */
+struct ugm_file_space {
+	struct ugm_space s;
+	struct kref ref;
+	struct ugm_device *dev;
+	struct list_head node;
+	u64 id;
+	bool closed;
+	struct inode *inode;
+	struct mm_struct *mm;
+	struct mem_cgroup *memcg;
+	const struct cred *cred;
+	pid_t pid;
+
+	struct rw_semaphore ranges_sem;
+	struct maple_tree ranges;
+	struct xarray tags;
+	u32 nr_ranges;
+	struct xarray blocks;
+	atomic_long_t nr_blocks;
+	struct xarray touch_errors;
+
+	spinlock_t event_lock;
+	struct ugm_event_desc *events;
+	u32 event_head;
+	u32 event_tail;
+	u32 events_lost;
+	wait_queue_head_t event_wait;
+
+	struct ugm_lane *lane;
+};
+
+/**
+ * struct ugm_file_range - an allocation
+ * @r: the engine's part
+ * @first: unified address of its first block, in blocks
+ * @len: bytes asked for
+ * @model_len: full-size bytes it stands for
+ * @prefer: enum ugm_tier it prefers, or none
+ * @cpu_in_place: the host view maps GPU-resident blocks where they are
+ * @dead: being freed: no new touches
+ * @rcu: faults look at it without a lock
+ */
+struct ugm_file_range {
+	struct ugm_range r;
+	u64 first;
+	u64 len;
+	u64 model_len;
+	u8 prefer;
+	bool cpu_in_place;
+	bool dead;
+	struct rcu_head rcu;
+};
+
+static inline struct ugm_file_space *ugm_file_space_of(struct ugm_space *s)
+{
+	return container_of(s, struct ugm_file_space, s);
+}
+
+static inline struct ugm_file_range *ugm_file_range_of(struct ugm_range *r)
+{
+	return container_of(r, struct ugm_file_range, r);
+}
+
+static inline struct ugm_file_space *ugm_space_of_block(struct ugm_block *b)
+{
+	return ugm_file_space_of(b->range->space);
+}
+
+static inline struct ugm_device *ugm_device_of(struct ugm_engine *e)
+{
+	return container_of(e, struct ugm_device, engine);
+}
+
+/* Unified address of a block, in blocks. */
+static inline u64 ugm_block_index(struct ugm_block *b)
+{
+	return ugm_file_range_of(b->range)->first + b->index;
+}
+
+static inline void ugm_count_n(struct ugm_device *dev, enum ugm_counter c, s64 n)
+{
+	atomic64_add(n, &dev->counters[c]);
+}
+
+#define ugm_count(dev, name) ugm_count_n(dev, UGM_C_##name, 1)
+
+/* device.c */
+extern struct platform_driver ugm_driver;
+extern const struct file_operations ugm_fops;
+void ugm_device_get(struct ugm_device *dev);
+void ugm_device_put(struct ugm_device *dev);
+int ugm_device_usable(struct ugm_device *dev);
+void ugm_device_broken(struct ugm_device *dev, const char *what);
+
+/**
+ * struct ugm_params - the module's parameters, checked
+ * @devices: how many
+ * @block_size: bytes of a block
+ * @gpu_mem: bytes of each GPU tier
+ * @gpu_phys: where reserved DRAM begins, or 0
+ * @host_mem: bytes of each host tier
+ */
+struct ugm_params {
+	unsigned int devices;
+	u64 block_size;
+	u64 gpu_mem;
+	u64 gpu_phys;
+	u64 host_mem;
+};
+extern struct ugm_params ugm_params;
+
+/* pool.c */
+int ugm_pool_init(struct ugm_device *dev);
+void ugm_pool_exit(struct ugm_device *dev);
+u32 ugm_frame_alloc(struct ugm_device *dev, bool zero);
+void ugm_frame_free(struct ugm_device *dev, u32 frame);
+struct page *ugm_frame_page(struct ugm_device *dev, u32 frame);
+struct page *ugm_host_alloc(struct ugm_file_space *fs, bool zero);
+void ugm_host_free(struct ugm_device *dev, struct page *page);
+int ugm_host_reserve(struct ugm_device *dev, u64 blocks);
+
+/* space.c */
+int ugm_spaces_init(void);
+void ugm_spaces_exit(void);
+struct ugm_file_space *ugm_space_open(struct ugm_device *dev, struct file *file);
+void ugm_space_close(struct ugm_file_space *fs);
+struct ugm_file_space *ugm_space_find(struct ugm_file_space *fs, u64 id);
+void ugm_space_get(struct ugm_file_space *fs);
+void ugm_space_put(struct ugm_file_space *fs);
+
+/* block.c */
+int ugm_blocks_init(void);
+void ugm_blocks_exit(void);
+struct page *ugm_block_page(struct ugm_device *dev, struct ugm_block *b,
+			    enum ugm_tier tier);
+
+/* map.c */
+void ugm_map_revoke(struct ugm_engine *e, struct ugm_block **blocks,
+		    unsigned int nr);
+void ugm_map_revoke_all(struct ugm_file_space *fs);
+
+/* wait.c: named waits */
+
+/**
+ * struct ugm_waiter - somebody sleeps in the module
+ * @node: membership in &ugm_device.waiters
+ * @reason: why, a constant string
+ * @pid: who
+ * @since_ns: since when
+ */
+struct ugm_waiter {
+	struct list_head node;
+	const char *reason;
+	pid_t pid;
+	u64 since_ns;
+};
+void ugm_wait_begin(struct ugm_device *dev, struct ugm_waiter *w,
+		    const char *reason);
+void ugm_wait_end(struct ugm_device *dev, struct ugm_waiter *w);
+
+/*
+ * Sleep until @cond, a fatal signal (-ERESTARTSYS) or @timeout jiffies (0), with
+ * a name that debugfs and the tracepoint ugm_wait show; else > 0.
+ */
+#define ugm_wait_killable(dev, reason, wq, cond, timeout)                  \
+	({                                                                 \
+		struct ugm_waiter waiter_;                                 \
+		long left_;                                                \
+		ugm_wait_begin(dev, &waiter_, reason);                     \
+		left_ = wait_event_killable_timeout(wq, cond, timeout);    \
+		ugm_wait_end(dev, &waiter_);                               \
+		left_;                                                     \
+	})
+
+/* launch.c: driving the engine */
+void ugm_progress(struct ugm_device *dev);
+int ugm_drive(struct ugm_device *dev, struct ugm_demand *d);
+
+/* transfer.c */
+extern const struct ugm_engine_ops ugm_module_ops;
+int ugm_transfers_init(void);
+void ugm_transfers_exit(void);
+void ugm_transfer_perform(struct ugm_device *dev);
+
+/* events.c */
+void ugm_event(struct ugm_file_space *fs, u32 type, u64 a, u64 b);
+
+#endif /* UGM_KMOD_H */
