@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-#include "userlib/error.h"
-#include "userlib/machine.h"
+#include "error.h"
+#include "machine.h"
 
 /**
  * DOC: command line options

@@ -2,7 +2,7 @@
 #ifndef UGM_LAUNCH_LOG_H
 #define UGM_LAUNCH_LOG_H
 
-#include "kmod/pure.h"
+#include "pure.h"
 #include "output.h"
 
 /**

@@ -3,7 +3,7 @@
 #define UGM_MACHINE_H
 
 #include "error.h"
-#include "kmod/engine.h"
+#include "engine.h"
 
 /**
  * DOC: machines

@@ -2,7 +2,7 @@
 #ifndef UGM_PROGRESS_H
 #define UGM_PROGRESS_H
 
-#include "kmod/pure.h"
+#include "pure.h"
 
 /**
  * DOC: progress

@@ -3,7 +3,7 @@
 #define UGM_SCHEDULE_H
 
 #include "error.h"
-#include "kmod/engine.h"
+#include "engine.h"
 #include "trace.h"
 
 /**

@@ -3,7 +3,7 @@
 #define UGM_TRACE_H
 
 #include "error.h"
-#include "kmod/pure.h"
+#include "pure.h"
 
 /**
  * DOC: traces

@@ -3,7 +3,7 @@
 #define UGM_UNITS_H
 
 #include "error.h"
-#include "kmod/pure.h"
+#include "pure.h"
 
 /**
  * DOC: units
@@ -13,6 +13,7 @@
  * thing in errors.
  */
 
+bool ugm_decimal(const char *text, u64 *value);
 int ugm_parse_u64(const char *what, const char *text, u64 min, u64 max,
 		  u64 *value, struct ugm_error *err);
 int ugm_parse_size(const char *what, const char *text, u64 min, u64 max,
