@@ -223,6 +223,9 @@ struct ugm_space {
 	u64 refused[UGM_NR_REFUSALS];
 };
 
+#define UGM_AT_NOW U64_MAX
+#define UGM_NEED_NONE U64_MAX
+
 /**
  * struct ugm_hint - a hint held by the engine
  * @node: membership in &ugm_space.pending
@@ -230,8 +233,8 @@ struct ugm_space {
  * @range: where; NULL once the range is gone
  * @first: first block
  * @nr: blocks
- * @at: launch at whose begin it acts
- * @need: launch that needs it
+ * @at: launch at whose begin it acts; UGM_AT_NOW, or a past one: at once
+ * @need: launch that needs it, or UGM_NEED_NONE
  * @cookie: the user's, returned with events
  * @op: enum ugm_op
  * @tier: destination of PREFETCH, EVICT and WRITEBACK
@@ -260,7 +263,7 @@ enum ugm_phase {
 /**
  * struct ugm_transfer - one block on its way between two tiers
  * @node: membership in a queue or in the event list
- * @list: membership in &ugm_engine.moving (started) and the like
+ * @list: membership in &ugm_engine.moving or &ugm_engine.evicting
  * @block: what moves
  * @need: launch that needs it, for the order of planned ones
  * @cookie: of the hint that asked for it
@@ -273,6 +276,8 @@ enum ugm_phase {
  * @demand: goes before planned ones
  * @copy: a write-back: the home stays
  * @keep: the source stays a valid copy
+ * @evict: its end is to make room: booked when it is queued
+ * @booked: its source is revoked and busy
  * @frees: counted in &ugm_engine.freeing: a demand may count on its frame
  * @late: the real move was slower than the model (paced clock)
  *
@@ -293,6 +298,8 @@ struct ugm_transfer {
 	bool demand;
 	bool copy;
 	bool keep;
+	bool evict;
+	bool booked;
 	bool frees;
 	bool late;
 };
@@ -335,7 +342,8 @@ struct ugm_operand {
  * @missing: blocks still missing
  * @error: 0, or why it failed
  * @done: it has ended
- * @stage: the engine's, as are the batch fields: where the next batch begins
+ * @stage: the engine's, as are the next ones; here, where it is
+ * @seq: order of its alarm
  * @batch_operand: its operand
  * @batch_block: its block in the operand
  * @batch_base: batches of the operands before
@@ -364,6 +372,7 @@ struct ugm_demand {
 
 	/* The engine's: its stage, and where the next fault batch begins. */
 	u8 stage;
+	u64 seq;
 	u32 batch_operand;
 	u32 batch_block;
 	u64 batch_base;
@@ -451,20 +460,23 @@ struct ugm_engine_stats {
  * @used: blocks of each tier in use, reservations of started moves included
  * @copies: of @used, those that are only copies, by tier
  * @order: blocks of each memory tier in victim order (arena blocks are in none)
- * @cursor: where the search for a victim goes on, by tier; NULL: at the head
- * @copy_cursor: likewise for the search for a copy to give up
+ * @cursor: where the search for a victim goes on, by tier and by whether a
+ *          prefetch asks; NULL: at the head
+ * @evicting: planned evictions in a queue, oldest first
  * @queue: transfers by path, not started; source none: takes a zeroed frame
  * @between: transfers that wait for their second link
  * @busy: the transfer that holds each link
  * @busy_since: since when
- * @events: ends of stages and of demands, fault batches
+ * @events: ends of stages of transfers
+ * @alarms: fault batches and ends of demands
  * @moving: started transfers
  * @nr_moving: how many
  * @demands: launches and touches under way
  * @wanted: queued demand transfers towards each tier: they need a frame
  * @leaving: booked or started moves out of each tier
  * @freeing: of @leaving, those that a demand may count on
- * @again: ops->start said -EAGAIN
+ * @again: ops->start or ops->alloc said -EAGAIN
+ * @resume: where the dispatcher goes on after that
  * @inexact: UGM_INEXACT_*
  * @stats: counters since the last reset
  */
@@ -477,13 +489,14 @@ struct ugm_engine {
 	u64 used[UGM_NR_TIERS];
 	u64 copies[UGM_NR_TIERS];
 	struct list_head order[UGM_NR_TIERS];
-	struct list_head *cursor[UGM_NR_TIERS];
-	struct list_head *copy_cursor[UGM_NR_TIERS];
+	struct list_head *cursor[UGM_NR_TIERS][2];
+	struct list_head evicting[UGM_NR_TIERS];
 	struct ugm_heap queue[UGM_NR_TIERS][UGM_NR_TIERS];
 	struct ugm_heap between[UGM_NR_LINKS];
 	struct ugm_transfer *busy[UGM_NR_LINKS];
 	u64 busy_since[UGM_NR_LINKS];
 	struct ugm_heap events;
+	struct ugm_heap alarms;
 	struct list_head moving;
 	u64 nr_moving;
 	struct list_head demands;
@@ -491,6 +504,7 @@ struct ugm_engine {
 	u64 leaving[UGM_NR_TIERS];
 	u64 freeing[UGM_NR_TIERS];
 	bool again;
+	u8 resume;
 	u32 inexact;
 	struct ugm_engine_stats stats;
 };
@@ -505,6 +519,7 @@ void ugm_engine_init(struct ugm_engine *e, const struct ugm_engine_ops *ops);
 int ugm_engine_set_machine(struct ugm_engine *e, const struct ugm_machine *m);
 int ugm_engine_reset(struct ugm_engine *e);
 void ugm_space_init(struct ugm_space *s);
+void ugm_space_reset(struct ugm_space *s);
 void ugm_range_init(struct ugm_range *r, struct ugm_space *s, u64 tag,
 		    u32 nr_blocks, u64 tail_bytes);
 void ugm_block_init(struct ugm_block *b, struct ugm_range *r, u32 index);
@@ -519,9 +534,9 @@ int ugm_engine_drain(struct ugm_engine *e);
 void ugm_engine_abort(struct ugm_engine *e, struct ugm_demand *d);
 void ugm_engine_discard(struct ugm_engine *e, struct ugm_block *b);
 void ugm_engine_forget_range(struct ugm_engine *e, struct ugm_range *r);
+void ugm_engine_drop_hints(struct ugm_engine *e, struct ugm_space *s);
 void ugm_engine_found_dirty(struct ugm_engine *e, struct ugm_block *b);
-void ugm_engine_move_failed(struct ugm_engine *e, struct ugm_transfer *t,
-			    int error);
+void ugm_engine_poison(struct ugm_engine *e, struct ugm_transfer *t);
 u64 ugm_engine_next_event(const struct ugm_engine *e);
 u64 ugm_engine_digest(struct ugm_engine *e, struct ugm_range *r);
 u64 ugm_block_bytes(const struct ugm_engine *e, const struct ugm_block *b);

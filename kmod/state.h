@@ -41,6 +41,7 @@ enum ugm_tier {
 #define UGM_S_PROTECT 0x00008000u /* PROTECT hint: not a prefetch's victim */
 #define UGM_S_DEAD 0x00010000u /* discarded: dropped when room is needed */
 #define UGM_S_WRITTEN 0x00020000u /* a running launch writes it */
+#define UGM_S_FAULT 0x00040000u /* a demand will fetch it with a later batch */
 #define UGM_S_PINS 0xff000000u /* running launches that use it */
 #define UGM_S_PINS_SHIFT 24
 #define UGM_S_PINS_ONE 0x01000000u

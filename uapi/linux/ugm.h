@@ -148,13 +148,18 @@ struct ugm_ioc_advise {
 #define UGM_HINT_UNPROTECT 6
 #define UGM_HINT_WRITEBACK 7
 
+#define UGM_HINT_NOW (~0ULL)
+#define UGM_HINT_NO_NEED (~0ULL)
+
 /**
  * struct ugm_hint_desc - one hint
  * @tag: range
  * @offset: bytes from the range's start
  * @len: bytes; 0: to its end
- * @at: launch number at whose begin it acts; a past one acts at once
- * @need: launch number that needs it (order of planned moves); ~0: none
+ * @at: launch number at whose begin it acts (the next launch of a new space is
+ *      number 0); UGM_HINT_NOW, or the number of a past one: at once
+ * @need: launch number that needs it (order of planned moves), or
+ *        UGM_HINT_NO_NEED
  * @cookie: given back in events
  * @op: UGM_HINT_*
  * @tier: destination of PREFETCH (gpu, host), EVICT and WRITEBACK (host, flash)
