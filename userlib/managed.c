@@ -182,7 +182,13 @@ void *ugm_host_ptr(const struct ugm *space, const void *ptr)
 /* A hint that acts at once, on memory given by pointer. */
 static int hint_now(struct ugm *space, uint32_t op, const void *ptr, size_t len, uint32_t tier)
 {
-	struct ugm_hint_desc h = { .op = op, .tier = tier, .len = len, .need = ~0ULL };
+	struct ugm_hint_desc h = {
+		.op = op,
+		.tier = tier,
+		.len = len,
+		.at = UGM_HINT_NOW,
+		.need = ~0ULL,
+	};
 	struct managed m;
 	uint64_t address;
 	int ret;

@@ -267,6 +267,7 @@ static int move_to_flash(struct replay *r, bool fill, struct ugm_progress *progr
 				.tag = t->tensors[i].id,
 				.offset = offset,
 				.len = len,
+				.at = UGM_HINT_NOW,
 				.need = ~0ULL,
 				.op = UGM_HINT_EVICT,
 				.tier = UGM_TIER_ID_FLASH,

@@ -151,6 +151,8 @@ struct ugm_ioc_advise {
 #define UGM_HINT_NOW (~0ULL)
 #define UGM_HINT_NO_NEED (~0ULL)
 
+#define UGM_HINT_NOW (~0ULL) /* &ugm_hint_desc.at: do not wait for a launch */
+
 /**
  * struct ugm_hint_desc - one hint
  * @tag: range
@@ -274,6 +276,7 @@ struct ugm_ioc_wait {
  * @states: user pointer to __u32[nr]: tier in bits 0..7, UGM_RESIDENCY_*
  * @digest: out: with @nr 0: a digest of the residency of the whole space
  * @blocks: out: by tier, blocks of the space whose home it is
+ * @space: id of the space; 0: this one (another: same user or CAP_SYS_ADMIN)
  */
 struct ugm_ioc_residency {
 	__u64 offset;
@@ -282,6 +285,7 @@ struct ugm_ioc_residency {
 	__u64 states;
 	__u64 digest;
 	__u64 blocks[8];
+	__u64 space;
 };
 
 /**
