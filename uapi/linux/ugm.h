@@ -151,8 +151,6 @@ struct ugm_ioc_advise {
 #define UGM_HINT_NOW (~0ULL)
 #define UGM_HINT_NO_NEED (~0ULL)
 
-#define UGM_HINT_NOW (~0ULL) /* &ugm_hint_desc.at: do not wait for a launch */
-
 /**
  * struct ugm_hint_desc - one hint
  * @tag: range
