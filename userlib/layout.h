@@ -18,8 +18,8 @@
  * there, in which each such tensor has a sub-range of device bytes. Every other
  * tensor is a range of its own.
  *
- * Ranges are made in this order, which is also the order of the digest of a
- * space: the arena if there is one, then the tensors in trace order.
+ * Ranges are made in this order: the arena if there is one, then the tensors in
+ * trace order.
  *
  * A launch names each of its tensors that has a range as one whole operand, in
  * the order of the kernel's uses. Arena tensors are always there: a launch does

@@ -49,15 +49,20 @@ static inline u64 ugm_result_iteration(u64 iterations)
 	return iterations > 1 ? 1 : 0;
 }
 
+struct json_object;
+
 int ugm_result_init(struct ugm_result *r, const char *trace, const char *policy,
 		    u64 ideal_ns, u64 iterations);
 void ugm_result_finish(struct ugm_result *r);
 void ugm_result_free(struct ugm_result *r);
-int ugm_result_write_json(FILE *out, const struct ugm_config *config,
-			  const struct ugm_result *results, unsigned int nr);
-int ugm_result_write_csv(FILE *out, const struct ugm_config *config,
-			 const struct ugm_result *results, unsigned int nr);
-int ugm_result_write_table(FILE *out, const struct ugm_config *config,
-			   const struct ugm_result *results, unsigned int nr);
+struct json_object *ugm_result_json(const struct ugm_config *config,
+				    const struct ugm_result *results,
+				    unsigned int nr);
+int ugm_result_write_json(struct json_object *json, const char *path,
+			  struct ugm_error *err);
+void ugm_result_write_csv(FILE *out, const struct ugm_result *results,
+			  unsigned int nr);
+void ugm_result_write_table(FILE *out, const struct ugm_config *config,
+			    const struct ugm_result *results, unsigned int nr);
 
 #endif /* UGM_RESULT_H */

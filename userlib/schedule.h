@@ -25,8 +25,6 @@
  * a launch of the next iteration.
  */
 
-#define UGM_NEED_NONE U64_MAX
-
 /**
  * struct ugm_schedule_hint - a hint of a schedule
  * @at: launch at whose begin it acts, 0..n-1
