@@ -84,6 +84,5 @@ extern const struct option_spec machine_options[];
 
 int complain(int status, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-int exit_status(int error);
 
 #endif /* UGM_TOOLS_OPTIONS_H */

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "options.h"
+#include "predict.h"
+
+struct compare_options {
+	const char *policies;
+	bool csv;
+	bool json;
+};
+
+#define COMPARE(field) offsetof(struct compare_options, field)
+
+static const struct option_spec compare_options[] = {
+	{ "policies", "A,B|all", option_string, COMPARE(policies), false,
+	  "policies to compare (all)" },
+	{ "csv", NULL, NULL, COMPARE(csv), false,
+	  "comma-separated values instead of a table" },
+	{ "json", NULL, NULL, COMPARE(json), false,
+	  "JSON instead of a table" },
+	{}
+};
+
+/**
+ * struct comparison - what is compared
+ * @traces: the traces
+ * @nr_traces: how many
+ * @policies: the policies
+ * @nr_policies: how many
+ * @results: by trace, then by policy
+ * @nr_results: how many are filled
+ */
+struct comparison {
+	struct ugm_trace **traces;
+	unsigned int nr_traces;
+	const struct ugm_policy **policies;
+	unsigned int nr_policies;
+	struct ugm_result *results;
+	unsigned int nr_results;
+};
+
+/* Policies from a list of names, or all; none twice. */
+static int choose(struct comparison *c, const char *list)
+{
+	char *copy, *rest, *name;
+	struct ugm_error err;
+	unsigned int i;
+
+	c->policies = calloc(ugm_nr_policies, sizeof(*c->policies));
+	copy = rest = strdup(list);
+	if (!c->policies || !copy) {
+		free(copy);
+		return complain(EXIT_FAILED, "no memory");
+	}
+	if (!strcmp(list, "all")) {
+		for (i = 0; i < ugm_nr_policies; i++)
+			c->policies[c->nr_policies++] = ugm_policies[i];
+	} else {
+		while ((name = strsep(&rest, ","))) {
+			const struct ugm_policy *p = ugm_policy_find(name, &err);
+
+			for (i = 0; p && i < c->nr_policies; i++) {
+				if (c->policies[i] != p)
+					continue;
+				ugm_fail(&err, -EINVAL,
+					 "--policies: '%s' is there twice",
+					 name);
+				p = NULL;
+			}
+			if (!p) {
+				free(copy);
+				return complain(EXIT_USAGE, "%s", err.text);
+			}
+			c->policies[c->nr_policies++] = p;
+		}
+	}
+	free(copy);
+	return EXIT_DONE;
+}
+
+/* Read all traces before the first is predicted: a bad one costs no time. */
+static int read_traces(struct comparison *c, char **paths, int nr)
+{
+	struct ugm_error err;
+
+	c->traces = calloc((size_t)nr, sizeof(*c->traces));
+	if (!c->traces)
+		return complain(EXIT_FAILED, "no memory");
+	for (; c->nr_traces < (unsigned int)nr; c->nr_traces++)
+		if (ugm_trace_read(paths[c->nr_traces],
+				   &c->traces[c->nr_traces], &err))
+			return complain(EXIT_USAGE, "%s", err.text);
+	return EXIT_DONE;
+}
+
+/* A policy that cannot run on a trace is a row that says so. */
+static int compare(struct comparison *c, const struct ugm_config *config)
+{
+	unsigned int t, p;
+
+	c->results = calloc((size_t)c->nr_traces * c->nr_policies,
+			    sizeof(*c->results));
+	if (!c->results)
+		return complain(EXIT_FAILED, "no memory");
+	for (t = 0; t < c->nr_traces; t++) {
+		for (p = 0; p < c->nr_policies; p++) {
+			int ret = predict_policy(c->traces[t], config,
+						 c->policies[p], NULL,
+						 &c->results[c->nr_results++]);
+
+			if (ret == -ENOMEM)
+				return complain(EXIT_FAILED, "no memory");
+		}
+	}
+	return EXIT_DONE;
+}
+
+static int show(const struct comparison *c, const struct compare_options *o,
+		const struct ugm_config *config)
+{
+	struct ugm_error err;
+
+	if (o->json) {
+		if (ugm_result_write_json(ugm_result_json(config, c->results,
+							  c->nr_results),
+					  "-", &err))
+			return complain(EXIT_FAILED, "%s", err.text);
+	} else if (o->csv) {
+		ugm_result_write_csv(stdout, c->results, c->nr_results);
+	} else {
+		ugm_result_write_table(stdout, config, c->results,
+				       c->nr_results);
+	}
+	return EXIT_DONE;
+}
+
+static void comparison_free(struct comparison *c)
+{
+	unsigned int i;
+
+	for (i = 0; i < c->nr_results; i++)
+		ugm_result_free(&c->results[i]);
+	for (i = 0; i < c->nr_traces; i++)
+		ugm_trace_free(c->traces[i]);
+	free(c->results);
+	free(c->traces);
+	free(c->policies);
+}
+
+/**
+ * cmd_compare() - ugm compare
+ * @argc: of the verb
+ * @argv: of the verb
+ *
+ * Return: exit status.
+ */
+int cmd_compare(int argc, char **argv)
+{
+	struct compare_options o = { .policies = "all" };
+	struct comparison c = {};
+	struct ugm_config config;
+	struct ugm_error err;
+	const struct option_group groups[] = {
+		{ compare_options, &o }, { machine_options, &config }, {}
+	};
+	const struct usage usage = {
+		.synopsis = "TRACE... --policies A,B|all",
+		.summary = "Predict several policies on several traces, in one table.",
+		.groups = groups,
+		.min_operands = 1,
+		.max_operands = INT_MAX,
+	};
+	char **operands;
+	int nr, status;
+
+	ugm_config_preset(&config, NULL, NULL);
+	status = options_parse(&usage, argc, argv, &operands, &nr);
+	if (status != OPTIONS_GO_ON)
+		return status;
+	if (o.csv && o.json)
+		status = complain(EXIT_USAGE, "give either --csv or --json");
+	else if (ugm_config_check(&config, &err))
+		status = complain(EXIT_USAGE, "%s", err.text);
+	else
+		status = choose(&c, o.policies);
+	if (status == OPTIONS_GO_ON || status == EXIT_DONE)
+		status = read_traces(&c, operands, nr);
+	if (status == EXIT_DONE)
+		status = compare(&c, &config);
+	if (status == EXIT_DONE)
+		status = show(&c, &o, &config);
+	comparison_free(&c);
+	free(operands);
+	return status;
+}

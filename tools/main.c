@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+#include "options.h"
+
+static const struct command {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *summary;
+} commands[] = {
+#define UGM_COMMAND(verb, text) { #verb, cmd_##verb, text },
+	UGM_VERBS(UGM_COMMAND)
+};
+
+static void help(FILE *out)
+{
+	size_t i;
+
+	fputs("usage: ugm VERB [OPTIONS] ...\n\nverbs:\n", out);
+	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		if (commands[i].run)
+			fprintf(out, "  %-10s %s\n", commands[i].name,
+				commands[i].summary);
+	fputs("\n'ugm VERB --help' tells of one, 'ugm --version' which this is.\n",
+	      out);
+}
+
+int main(int argc, char **argv)
+{
+	size_t i;
+	int status;
+
+	if (argc < 2) {
+		help(stderr);
+		return EXIT_USAGE;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") ||
+	    !strcmp(argv[1], "help")) {
+		help(stdout);
+		return EXIT_DONE;
+	}
+	if (!strcmp(argv[1], "--version")) {
+		puts("ugm " UGM_VERSION);
+		return EXIT_DONE;
+	}
+	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		if (strcmp(argv[1], commands[i].name) || !commands[i].run)
+			continue;
+		status = commands[i].run(argc - 1, argv + 1);
+		if (fflush(stdout) && status == EXIT_DONE)
+			status = complain(EXIT_FAILED,
+					  "cannot write to the standard output");
+		return status;
+	}
+	return complain(EXIT_USAGE, "unknown verb '%s' ('ugm --help' lists them)",
+			argv[1]);
+}

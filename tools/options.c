@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "command.h"
+#include "options.h"
+#include "units.h"
+
+static const char *verb = "ugm";
+
+/**
+ * complain() - one line on standard error
+ * @status: exit status to return
+ * @format: printf format of what is wrong
+ *
+ * Return: @status.
+ */
+int complain(int status, const char *format, ...)
+{
+	va_list args;
+
+	if (strcmp(verb, "ugm"))
+		fprintf(stderr, "ugm %s: ", verb);
+	else
+		fputs("ugm: ", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+	return status;
+}
+
+/**
+ * option_string() - parser of an option that takes any text
+ * @what: the option
+ * @text: its argument; must stay
+ * @target: const char *
+ * @err: unused
+ *
+ * Return: 0.
+ */
+int option_string(const char *what, const char *text, void *target,
+		  struct ugm_error *err)
+{
+	*(const char **)target = text;
+	return 0;
+}
+
+/**
+ * option_u64() - parser of an option that takes a whole number
+ * @what: the option
+ * @text: its argument
+ * @target: u64
+ * @err: why not
+ *
+ * Return: 0 or a negative errno.
+ */
+int option_u64(const char *what, const char *text, void *target,
+	       struct ugm_error *err)
+{
+	return ugm_parse_u64(what, text, 0, U64_MAX, target, err);
+}
+
+/**
+ * option_count() - parser of an option that takes a whole number, not zero
+ * @what: the option
+ * @text: its argument
+ * @target: u64
+ * @err: why not
+ *
+ * Return: 0 or a negative errno.
+ */
+int option_count(const char *what, const char *text, void *target,
+		 struct ugm_error *err)
+{
+	return ugm_parse_u64(what, text, 1, U32_MAX, target, err);
+}
+
+/**
+ * option_size() - parser of an option that takes bytes
+ * @what: the option
+ * @text: its argument
+ * @target: u64
+ * @err: why not
+ *
+ * Return: 0 or a negative errno.
+ */
+int option_size(const char *what, const char *text, void *target,
+		struct ugm_error *err)
+{
+	return ugm_parse_size(what, text, 0, 1ULL << 60, target, err);
+}
+
+static int option_bandwidth(const char *what, const char *text, void *target,
+			    struct ugm_error *err)
+{
+	return ugm_parse_bandwidth(what, text, target, err);
+}
+
+static int option_preset(const char *what, const char *text, void *target,
+			 struct ugm_error *err)
+{
+	return ugm_config_preset(target, text, err);
+}
+
+static int option_overlap(const char *what, const char *text, void *target,
+			  struct ugm_error *err)
+{
+	static const char *const names[] = { "full", "none" };
+	struct ugm_config *config = target;
+
+	config->overlap_given = true;
+	return ugm_parse_choice(what, text, names, ARRAY_SIZE(names),
+				&config->overlap, err);
+}
+
+#define CONFIG(field) offsetof(struct ugm_config, field)
+
+const struct option_spec machine_options[] = {
+	{ "preset", "NAME", option_preset, 0, true,
+	  "machine to start from (g10-paper)" },
+	{ "gpu-mem", "SIZE", option_size, CONFIG(gpu_mem_bytes), false,
+	  "capacity of the GPU tier, full size" },
+	{ "host-mem", "SIZE", option_size, CONFIG(host_mem_bytes), false,
+	  "capacity of the host tier, full size" },
+	{ "pcie-bw", "B/S", option_bandwidth, CONFIG(pcie_bytes_per_s), false,
+	  "bandwidth of the GPU link, each direction" },
+	{ "flash-read-bw", "B/S", option_bandwidth,
+	  CONFIG(flash_read_bytes_per_s), false, "flash read bandwidth" },
+	{ "flash-write-bw", "B/S", option_bandwidth,
+	  CONFIG(flash_write_bytes_per_s), false, "flash write bandwidth" },
+	{ "overlap", "full|none", option_overlap, 0, false,
+	  "does execution overlap with the wait for operands?" },
+	{ "scale", "K", option_count, CONFIG(scale), false,
+	  "full-size bytes per byte of the replay" },
+	{ "block-size", "SIZE", option_size, CONFIG(block_size), false,
+	  "bytes of a block" },
+	{ "iterations", "N", option_count, CONFIG(iterations), false,
+	  "how often the trace is run; the second is the result" },
+	{}
+};
+
+static void dashed(char *name, size_t len, const struct option_spec *o)
+{
+	snprintf(name, len, "%s%s", o->name[1] ? "--" : "-", o->name);
+}
+
+static void help(const struct usage *u)
+{
+	const struct option_group *g;
+	const struct option_spec *o;
+
+	printf("usage: ugm %s %s\n\n%s\n\noptions:\n", verb, u->synopsis,
+	       u->summary);
+	for (g = u->groups; g->specs; g++) {
+		for (o = g->specs; o->name; o++) {
+			char name[64], all[96];
+
+			dashed(name, sizeof(name), o);
+			snprintf(all, sizeof(all), "%s%s%s", name,
+				 o->argument ? " " : "",
+				 o->argument ? o->argument : "");
+			printf("  %-24s %s\n", all, o->help);
+		}
+	}
+	printf("  %-24s %s\n", "--help", "this text");
+}
+
+/* The option that @arg names, "--name", "--name=value" or "-n". */
+static const struct option_spec *find(const struct usage *u, const char *arg,
+				      const struct option_group **group,
+				      const char **value)
+{
+	const char *name = arg + (arg[1] == '-' ? 2 : 1);
+	size_t len = arg[1] == '-' ? strcspn(name, "=") : strlen(name);
+	const struct option_spec *o;
+
+	*value = name[len] ? name + len + 1 : NULL;
+	for (*group = u->groups; (*group)->specs; ++*group)
+		for (o = (*group)->specs; o->name; o++)
+			if (strlen(o->name) == len &&
+			    !strncmp(o->name, name, len) &&
+			    (len == 1) == (arg[1] != '-'))
+				return o;
+	return NULL;
+}
+
+/* One pass over the arguments: only options that come first, or the others. */
+static int pass(const struct usage *u, int argc, char **argv, bool first,
+		char **operands, int *nr)
+{
+	const struct option_group *g;
+	const struct option_spec *o;
+	struct ugm_error err;
+	const char *value;
+	char name[64];
+	int i;
+
+	*nr = 0;
+	for (i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--")) {
+			while (++i < argc)
+				operands[(*nr)++] = argv[i];
+			break;
+		}
+		if (argv[i][0] != '-' || !argv[i][1]) {
+			operands[(*nr)++] = argv[i];
+			continue;
+		}
+		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
+			help(u);
+			return EXIT_DONE;
+		}
+		o = find(u, argv[i], &g, &value);
+		if (!o)
+			return complain(EXIT_USAGE,
+					"unknown option '%s' (--help lists them)",
+					argv[i]);
+		dashed(name, sizeof(name), o);
+		if (!o->argument && value)
+			return complain(EXIT_USAGE, "%s takes no argument: '%s'",
+					name, value);
+		if (o->argument && !value) {
+			if (i + 1 == argc)
+				return complain(EXIT_USAGE,
+						"%s needs an argument: %s",
+						name, o->argument);
+			value = argv[++i];
+		}
+		if (o->first != first)
+			continue;
+		if (!o->argument)
+			*(bool *)((char *)g->base + o->offset) = true;
+		else if (o->parse(name, value, (char *)g->base + o->offset,
+				  &err))
+			return complain(EXIT_USAGE, "%s", err.text);
+	}
+	return OPTIONS_GO_ON;
+}
+
+/**
+ * options_parse() - read a verb's command line
+ * @usage: what it may be
+ * @argc: of the verb
+ * @argv: of the verb; argv[0] is its name
+ * @operands: what is no option; free() it
+ * @nr_operands: how many
+ *
+ * Return: OPTIONS_GO_ON, or the exit status (help was shown, or a complaint);
+ * then there is nothing to free.
+ */
+int options_parse(const struct usage *usage, int argc, char **argv,
+		  char ***operands, int *nr_operands)
+{
+	char **list = calloc((size_t)argc + 1, sizeof(*list));
+	int status;
+
+	verb = argv[0];
+	if (!list)
+		return complain(EXIT_FAILED, "no memory");
+	status = pass(usage, argc, argv, true, list, nr_operands);
+	if (status == OPTIONS_GO_ON)
+		status = pass(usage, argc, argv, false, list, nr_operands);
+	if (status == OPTIONS_GO_ON && *nr_operands < usage->min_operands)
+		status = complain(EXIT_USAGE, "too few operands: ugm %s %s",
+				  verb, usage->synopsis);
+	if (status == OPTIONS_GO_ON && *nr_operands > usage->max_operands)
+		status = complain(EXIT_USAGE, "operand '%s' is too much: ugm %s %s",
+				  list[usage->max_operands], verb,
+				  usage->synopsis);
+	if (status == OPTIONS_GO_ON)
+		*operands = list;
+	else
+		free(list);
+	return status;
+}
