@@ -187,7 +187,7 @@ static int hint_now(struct ugm *space, uint32_t op, const void *ptr, size_t len,
 		.tier = tier,
 		.len = len,
 		.at = UGM_HINT_NOW,
-		.need = ~0ULL,
+		.need = UGM_HINT_NO_NEED,
 	};
 	struct managed m;
 	uint64_t address;

@@ -8,7 +8,7 @@
 #include "error.h"
 
 /* A "data unit" of the SMART log: 1000 units of 512 bytes. */
-#define UGM_DATA_UNIT_BYTES 512000ULL
+#define UGM_DATA_UNIT_BYTES ((uint64_t)512000)
 
 /**
  * struct ugm_lba_format - how a namespace can be, or is, formatted

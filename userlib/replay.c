@@ -52,26 +52,6 @@ static const struct ugm_trace *trace_of(const struct replay *r)
 	return r->layout->trace;
 }
 
-/**
- * ugm_replay_block_size() - the block size of a device
- * @device: device node, or NULL
- * @block_size: out: bytes
- * @err: out
- *
- * Return: 0 or a negative errno.
- */
-int ugm_replay_block_size(const char *device, u64 *block_size, struct ugm_error *err)
-{
-	struct ugm *space;
-	int ret = ugm_open(device, &space);
-
-	if (ret)
-		return ugm_fail(err, ret, "%s: %s", device ? device : "device", strerror(-ret));
-	*block_size = ugm_block_size(space);
-	ugm_close(space);
-	return 0;
-}
-
 /* Is the device large enough? Says which scale would fit. */
 static int check_device(const struct replay *r, struct ugm_error *err)
 {
@@ -268,7 +248,7 @@ static int move_to_flash(struct replay *r, bool fill, struct ugm_progress *progr
 				.offset = offset,
 				.len = len,
 				.at = UGM_HINT_NOW,
-				.need = ~0ULL,
+				.need = UGM_HINT_NO_NEED,
 				.op = UGM_HINT_EVICT,
 				.tier = UGM_TIER_ID_FLASH,
 			};
@@ -359,7 +339,7 @@ static int give_hints(struct replay *r, u64 *next, u64 kernel, u64 shift)
 				 span.nr * l->config.block_size :
 				 l->tensors[from->tensor].len - h->offset;
 		h->at = from->at + shift;
-		h->need = from->need == UGM_NEED_NONE ? ~0ULL : from->need + shift;
+		h->need = from->need == UGM_NEED_NONE ? UGM_HINT_NO_NEED : from->need + shift;
 		h->op = from->op;
 		h->tier = from->tier;
 	}

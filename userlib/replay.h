@@ -45,7 +45,6 @@ struct ugm_replay_report {
 	struct ugm_wear wear;
 };
 
-int ugm_replay_block_size(const char *device, u64 *block_size, struct ugm_error *err);
 int ugm_replay(const struct ugm_layout *layout, const struct ugm_schedule *schedule,
 	       const struct ugm_replay_options *options, struct ugm_output *launches,
 	       struct ugm_progress *progress, struct ugm_result *result,

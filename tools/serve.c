@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "device.h"
+#include "options.h"
+
+/**
+ * struct serve - options of the verb
+ * @space: space to serve; 0: the only one
+ * @depth: requests in flight
+ * @lease_ms: how long a lease may last
+ */
+struct serve {
+	u64 space;
+	u64 depth;
+	u64 lease_ms;
+};
+
+static const struct option_spec options[] = {
+	{ "space", "ID", option_u64, offsetof(struct serve, space), false,
+	  "space to serve (the only one)" },
+	{ "depth", "N", option_count, offsetof(struct serve, depth), false,
+	  "requests in flight at most, 1 to 4096 (64)" },
+	{ "lease-ms", "MS", option_count, offsetof(struct serve, lease_ms), false,
+	  "how long a lease may last before the kernel takes it back (1000)" },
+	{ NULL },
+};
+
+static volatile int stop;
+
+static void on_signal(int sig)
+{
+	stop = 1;
+}
+
+/**
+ * cmd_serve() - ugm serve
+ * @argc: words
+ * @argv: words
+ *
+ * Return: exit status.
+ */
+int cmd_serve(int argc, char **argv)
+{
+	struct serve s = { .depth = 64, .lease_ms = 1000 };
+	const struct option_group groups[] = { { options, &s }, { NULL, NULL } };
+	const struct usage usage = {
+		.synopsis = "[DEVICE]",
+		.summary = "Move the flash data of a space with io_uring (the planner lane), until "
+			   "the space ends or a signal comes.",
+		.groups = groups,
+		.max_operands = 1,
+	};
+	struct sigaction sa = { .sa_handler = on_signal };
+	struct ugm_serve_totals t = { 0 };
+	struct ugm_lane_file *lane;
+	const char *device;
+	struct ugm *space;
+	char **operands;
+	int nr, ret;
+
+	ret = options_parse(&usage, argc, argv, &operands, &nr);
+	if (ret != OPTIONS_GO_ON)
+		return ret;
+	device = nr ? operands[0] : NULL;
+	free(operands);
+	if (s.depth > 4096)
+		return complain(EXIT_USAGE, "--depth %" PRIu64 ": allowed are 1 to 4096", s.depth);
+	if (s.lease_ms > 60000)
+		return complain(EXIT_USAGE, "--lease-ms %" PRIu64 ": allowed are 1 to 60000",
+				s.lease_ms);
+	ret = device_open(device, &space);
+	if (ret)
+		return ret;
+	ret = device_other_space(space, device, &s.space);
+	if (ret) {
+		ugm_close(space);
+		return ret;
+	}
+	sigaction(SIGTERM, &sa, NULL);
+	sigaction(SIGINT, &sa, NULL);
+	ret = ugm_lane_open(space, s.space, (uint32_t)s.lease_ms, &lane);
+	/* Our own space was only a way to ask; the lane file is enough. */
+	ugm_close(space);
+	if (ret == -EBUSY)
+		return complain(EXIT_FAILED, "%s: space %" PRIu64 " has a flash server (ugm stat)",
+				device_path(device), s.space);
+	if (ret == -ENOENT)
+		return complain(EXIT_USAGE, "%s: --space %" PRIu64 ": no such space (ugm stat)",
+				device_path(device), s.space);
+	if (ret)
+		return device_failed(device, "lane", ret);
+	ret = ugm_serve(lane, (unsigned int)s.depth, &stop, &t);
+	ugm_lane_close(lane);
+	fprintf(stderr,
+		"served %" PRIu64 " leases, %" PRIu64 " segments: %" PRIu64 " bytes read, %" PRIu64
+		" written; %" PRIu64 " continued, %" PRIu64 " retried, %" PRIu64 " failed, %" PRIu64
+		" stale\n",
+		t.leases, t.segments, t.read_bytes, t.written_bytes, t.continued, t.retried,
+		t.failed, t.stale);
+	return ret ? device_failed(device, "serve", ret) : EXIT_DONE;
+}
