@@ -7,7 +7,7 @@
 #include "engine.h"
 
 struct ugm_device;
-struct ugm_lane;
+struct ugm_lane_file;
 struct ugm_lease;
 
 /**
@@ -63,7 +63,7 @@ struct ugm_move {
 	u32 src_slot;
 	u32 dst_slot;
 	u32 dst_frame;
-	struct ugm_lane *lane;
+	struct ugm_lane_file *lane;
 	struct ugm_lease *lease;
 	u32 window;
 	u16 generation;
@@ -148,7 +148,7 @@ struct ugm_file_space;
 struct ugm_ioc_lane;
 int ugm_lane_create(struct ugm_file_space *fs, struct ugm_ioc_lane *arg);
 bool ugm_lane_assign(struct ugm_file_space *fs, struct ugm_move *m);
-void ugm_lane_put(struct ugm_lane *lane);
+void ugm_lane_put(struct ugm_lane_file *lane);
 void ugm_lane_queue(struct ugm_move *m);
 void ugm_lane_void(struct ugm_move *m);
 void ugm_lane_shutdown(struct ugm_file_space *fs);
