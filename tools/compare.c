@@ -4,13 +4,15 @@
 #include <string.h>
 
 #include "command.h"
+#include "cost.h"
+#include "device.h"
 #include "options.h"
-#include "predict.h"
 
 struct compare_options {
 	const char *policies;
 	bool csv;
 	bool json;
+	bool device;
 };
 
 #define COMPARE(field) offsetof(struct compare_options, field)
@@ -22,6 +24,8 @@ static const struct option_spec compare_options[] = {
 	  "comma-separated values instead of a table" },
 	{ "json", NULL, NULL, COMPARE(json), false,
 	  "JSON instead of a table" },
+	{ "device", NULL, NULL, COMPARE(device), false,
+	  "replay on a device (" DEFAULT_DEVICE ", or $UGM_DEVICE) instead of predicting" },
 	{}
 };
 
@@ -98,7 +102,8 @@ static int read_traces(struct comparison *c, char **paths, int nr)
 }
 
 /* A policy that cannot run on a trace is a row that says so. */
-static int compare(struct comparison *c, const struct ugm_config *config)
+static int compare(struct comparison *c, const struct ugm_config *config,
+		   const struct ugm_replay_options *device)
 {
 	unsigned int t, p;
 
@@ -108,9 +113,9 @@ static int compare(struct comparison *c, const struct ugm_config *config)
 		return complain(EXIT_FAILED, "no memory");
 	for (t = 0; t < c->nr_traces; t++) {
 		for (p = 0; p < c->nr_policies; p++) {
-			int ret = predict_policy(c->traces[t], config,
-						 c->policies[p], NULL,
-						 &c->results[c->nr_results++]);
+			int ret = cost_policy(c->traces[t], config, device,
+					      c->policies[p], NULL,
+					      &c->results[c->nr_results++]);
 
 			if (ret == -ENOMEM)
 				return complain(EXIT_FAILED, "no memory");
@@ -161,11 +166,13 @@ static void comparison_free(struct comparison *c)
 int cmd_compare(int argc, char **argv)
 {
 	struct compare_options o = { .policies = "all" };
+	struct ugm_replay_options device = { .verify = UGM_VERIFY_SAMPLE };
 	struct comparison c = {};
 	struct ugm_config config;
 	struct ugm_error err;
 	const struct option_group groups[] = {
-		{ compare_options, &o }, { machine_options, &config }, {}
+		{ compare_options, &o }, { replay_options, &device },
+		{ machine_options, &config }, {}
 	};
 	const struct usage usage = {
 		.synopsis = "TRACE... --policies A,B|all",
@@ -183,14 +190,21 @@ int cmd_compare(int argc, char **argv)
 		return status;
 	if (o.csv && o.json)
 		status = complain(EXIT_USAGE, "give either --csv or --json");
-	else if (ugm_config_check(&config, &err))
-		status = complain(EXIT_USAGE, "%s", err.text);
+	else if (!o.device && (device.clock != UGM_CLOCK_VIRTUAL ||
+			       device.verify != UGM_VERIFY_SAMPLE ||
+			       device.no_server))
+		status = complain(EXIT_USAGE,
+				  "--clock, --verify and --no-server need --device");
 	else
+		status = o.device ? cost_device(&device, &config) : EXIT_DONE;
+	if (status == EXIT_DONE && ugm_config_check(&config, &err))
+		status = complain(EXIT_USAGE, "%s", err.text);
+	if (status == EXIT_DONE)
 		status = choose(&c, o.policies);
-	if (status == OPTIONS_GO_ON || status == EXIT_DONE)
+	if (status == EXIT_DONE)
 		status = read_traces(&c, operands, nr);
 	if (status == EXIT_DONE)
-		status = compare(&c, &config);
+		status = compare(&c, &config, o.device ? &device : NULL);
 	if (status == EXIT_DONE)
 		status = show(&c, &o, &config);
 	comparison_free(&c);

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: MIT
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "cost.h"
+#include "device.h"
+#include "simulate.h"
+#include "units.h"
+
+#define COST(field) offsetof(struct cost_options, field)
+
+const struct option_spec cost_options[] = {
+	{ "policy", "NAME", option_string, COST(policy), false, "policy" },
+	{ "schedule", "FILE", option_string, COST(schedule), false,
+	  "schedule, instead of a policy" },
+	{ "json", "FILE", option_string, COST(json), false,
+	  "write the result as JSON; - for the standard output" },
+	{ "launches", "FILE", option_string, COST(launches), false,
+	  "write begin and end of every launch" },
+	{}
+};
+
+static int option_clock(const char *what, const char *text, void *target, struct ugm_error *err)
+{
+	static const char *const names[] = {
+		[UGM_CLOCK_VIRTUAL] = "virtual",
+		[UGM_CLOCK_REAL] = "real",
+		[UGM_CLOCK_PACED] = "paced",
+	};
+
+	return ugm_parse_choice(what, text, names, ARRAY_SIZE(names), target, err);
+}
+
+static int option_verify(const char *what, const char *text, void *target, struct ugm_error *err)
+{
+	static const char *const names[] = {
+		[UGM_VERIFY_NONE] = "none",
+		[UGM_VERIFY_SAMPLE] = "sample",
+		[UGM_VERIFY_FULL] = "full",
+	};
+
+	return ugm_parse_choice(what, text, names, ARRAY_SIZE(names), target, err);
+}
+
+#define REPLAY(field) offsetof(struct ugm_replay_options, field)
+
+const struct option_spec replay_options[] = {
+	{ "clock", "virtual|real|paced", option_clock, REPLAY(clock), false,
+	  "whose time it is (virtual)" },
+	{ "verify", "none|sample|full", option_verify, REPLAY(verify), false,
+	  "how much of the data is written and checked (sample)" },
+	{ "no-server", NULL, NULL, REPLAY(no_server), false,
+	  "no flash server: the kernel lane moves everything" },
+	{}
+};
+
+/* A computed row needs no machine: every iteration takes the same. */
+static int compute(const struct ugm_trace *trace, const struct ugm_policy *policy,
+		   struct ugm_result *result)
+{
+	u64 ns, i;
+	int ret;
+
+	ret = policy->compute(trace, &ns, &result->error);
+	if (ret)
+		return ret;
+	for (i = 0; i < result->iterations; i++)
+		result->iterations_ns[i] = ns;
+	ugm_result_finish(result);
+	return 0;
+}
+
+static u64 lane_bytes(const struct ugm_replay_report *r, unsigned int lane)
+{
+	unsigned int src, dst, cause;
+	u64 blocks = 0;
+
+	for (src = 0; src < UGM_NR_TIERS; src++)
+		for (dst = 0; dst < UGM_NR_TIERS; dst++)
+			for (cause = 0; cause < UGM_NR_CAUSES; cause++)
+				if (src == UGM_TIER_FLASH || dst == UGM_TIER_FLASH)
+					blocks += r->traffic.blocks[src][dst][lane][cause];
+	return blocks * r->block_size;
+}
+
+/* What only a device can tell, for people. */
+static void tell(const struct ugm_replay_options *o, const struct ugm_replay_report *r)
+{
+	if (r->server_error && !o->no_server)
+		fprintf(stderr, "no planner lane: %s%s; the kernel lane moved everything\n",
+			strerror(-r->server_error),
+			r->server_error == -EPERM ? " (needs CAP_SYS_ADMIN)" : "");
+	if (r->server_signal)
+		fprintf(stderr, "the flash server died: %s; the kernel lane went on\n",
+			strsignal(r->server_signal));
+	fprintf(stderr,
+		"flash traffic of all iterations: planner lane %" PRIu64
+		" bytes, kernel lane %" PRIu64 " bytes\n",
+		lane_bytes(r, UGM_LANE_PLANNER), lane_bytes(r, UGM_LANE_KERNEL));
+	if (!r->wear_error)
+		fprintf(stderr,
+			"%s counted meanwhile: %" PRIu64 " bytes read, %" PRIu64 " written\n",
+			r->namespace_path, r->wear.read_units * UGM_DATA_UNIT_BYTES,
+			r->wear.written_units * UGM_DATA_UNIT_BYTES);
+}
+
+/* Replay on the device, or predict where there is none. */
+static int replay(const struct ugm_layout *layout, const struct ugm_schedule *s,
+		  const struct ugm_replay_options *device, struct ugm_output *launches,
+		  struct ugm_result *result)
+{
+	struct ugm_replay_report r;
+	struct ugm_progress progress;
+	int ret;
+
+	ugm_progress_begin(&progress, "launches",
+			   result->iterations * layout->trace->nr_kernels);
+	ret = device ? ugm_replay(layout, s, device, launches, &progress, result, &r,
+				  &result->error) :
+		       ugm_simulate(layout, s, launches, &progress, result, &result->error);
+	ugm_progress_end(&progress);
+	if (!ret && device)
+		tell(device, &r);
+	return ret;
+}
+
+static int start(struct ugm_result *result, const struct ugm_trace *trace, const char *policy,
+		 const struct ugm_config *config)
+{
+	if (!ugm_result_init(result, trace->name, policy, trace->ideal_ns, config->iterations))
+		return 0;
+	return ugm_fail(&result->error, -ENOMEM, "no memory");
+}
+
+/**
+ * cost_policy() - what a policy costs
+ * @trace: trace
+ * @config: machine, checked
+ * @device: how the device replays it, or NULL: predict
+ * @policy: policy
+ * @launches: log of launches, or NULL; a computed row has none
+ * @result: filled, with its error if it cannot run; free it in any case
+ *
+ * Return: 0, or a negative errno.
+ */
+int cost_policy(const struct ugm_trace *trace, const struct ugm_config *config,
+		const struct ugm_replay_options *device, const struct ugm_policy *policy,
+		struct ugm_output *launches, struct ugm_result *result)
+{
+	struct ugm_layout *layout;
+	struct ugm_schedule s;
+	u64 began;
+	int ret;
+
+	ret = start(result, trace, policy->name, config);
+	if (ret)
+		return ret;
+	if (policy->compute)
+		return compute(trace, policy, result);
+	ret = ugm_layout_make(trace, config, &layout, &result->error);
+	if (ret)
+		return ret;
+	began = ugm_wall_ns();
+	ret = ugm_policy_plan(policy, layout, &s, &result->error);
+	if (!ret) {
+		result->plan_ns = ugm_wall_ns() - began;
+		ret = replay(layout, &s, device, launches, result);
+		ugm_schedule_free(&s);
+	}
+	ugm_layout_free(layout);
+	return ret;
+}
+
+/* Likewise of a schedule; its overlap counts unless one was asked for. */
+static int cost_schedule(const struct ugm_trace *trace, struct ugm_config *config,
+			 const struct ugm_replay_options *device, struct ugm_schedule *s,
+			 const char *path, struct ugm_output *launches, struct ugm_result *result)
+{
+	struct ugm_layout *layout;
+	int ret;
+
+	if (config->overlap_given)
+		s->opt.overlap = (u8)config->overlap;
+	config->overlap = s->opt.overlap;
+	ret = start(result, trace, path, config);
+	if (!ret)
+		ret = ugm_layout_make(trace, config, &layout, &result->error);
+	if (ret)
+		return ret;
+	ret = replay(layout, s, device, launches, result);
+	ugm_layout_free(layout);
+	return ret;
+}
+
+static int report(const struct cost_options *o, const struct ugm_config *config,
+		  const struct ugm_result *result)
+{
+	struct ugm_error err;
+
+	if (o->json &&
+	    ugm_result_write_json(ugm_result_json(config, result, 1), o->json, &err))
+		return complain(EXIT_FAILED, "%s", err.text);
+	if (*result->error.text)
+		return complain(EXIT_FAILED, "%s", result->error.text);
+	if (!o->json || strcmp(o->json, "-"))
+		ugm_result_write_table(stdout, config, result, 1);
+	return EXIT_DONE;
+}
+
+/* One of @policy and @s is what is asked for. */
+static int with_outputs(const struct cost_options *o, struct ugm_config *config,
+			const struct ugm_replay_options *device, const struct ugm_trace *trace,
+			const struct ugm_policy *policy, struct ugm_schedule *s)
+{
+	struct ugm_output launches = {};
+	struct ugm_result result;
+	struct ugm_error err;
+	int status, ret;
+
+	if (o->launches && ugm_output_open(&launches, o->launches, &err))
+		return complain(EXIT_FAILED, "%s", err.text);
+	ret = policy ? cost_policy(trace, config, device, policy,
+				   o->launches ? &launches : NULL, &result) :
+		       cost_schedule(trace, config, device, s, o->schedule,
+				     o->launches ? &launches : NULL, &result);
+	if (ret)
+		ugm_output_discard(&launches);
+	else if (o->launches && ugm_output_commit(&launches, &err))
+		ret = complain(EXIT_FAILED, "%s", err.text);
+	status = report(o, config, &result);
+	ugm_result_free(&result);
+	return ret && status == EXIT_DONE ? EXIT_FAILED : status;
+}
+
+static int check_options(const struct cost_options *o, const struct ugm_replay_options *device,
+			 const struct ugm_policy **policy)
+{
+	struct ugm_error err;
+
+	*policy = NULL;
+	if (!o->policy == !o->schedule)
+		return complain(EXIT_USAGE, "give either --policy or --schedule");
+	if (o->json && o->launches && !strcmp(o->json, "-") && !strcmp(o->launches, "-"))
+		return complain(EXIT_USAGE,
+				"--json and --launches cannot both go to the standard output");
+	if (!o->policy)
+		return EXIT_DONE;
+	*policy = ugm_policy_find(o->policy, &err);
+	if (!*policy)
+		return complain(EXIT_USAGE, "%s", err.text);
+	if (!(*policy)->compute)
+		return EXIT_DONE;
+	if (device)
+		return complain(EXIT_USAGE, "--policy %s: is computed, there is nothing to run",
+				o->policy);
+	if (o->launches)
+		return complain(EXIT_USAGE,
+				"--launches: policy '%s' is computed and launches nothing",
+				o->policy);
+	return EXIT_DONE;
+}
+
+/**
+ * cost_device() - take over from a device what it decides
+ * @device: how it replays
+ * @config: its block size is set, or must be the device's
+ *
+ * Return: an exit status.
+ */
+int cost_device(const struct ugm_replay_options *device, struct ugm_config *config)
+{
+	struct ugm_ioc_info info;
+	struct ugm *space;
+	int ret;
+
+	ret = device_open(device->device, &space);
+	if (ret)
+		return ret;
+	ret = ugm_info(space, &info);
+	ugm_close(space);
+	if (ret)
+		return device_failed(device->device, "info", ret);
+	if (config->block_size && config->block_size != info.block_size)
+		return complain(EXIT_USAGE,
+				"--block-size %" PRIu64 ": %s has blocks of %u bytes (module parameter "
+				"block_size=)",
+				config->block_size, device_path(device->device), info.block_size);
+	config->block_size = info.block_size;
+	if (!(info.flags & UGM_INFO_ATTACHED))
+		return complain(EXIT_FAILED, "%s: no namespace is attached: ugm attach NAMESPACE",
+				device_path(device->device));
+	return EXIT_DONE;
+}
+
+/**
+ * cost_verb() - all of a verb that tells what one policy or schedule costs
+ * @path: trace file
+ * @o: options
+ * @config: machine, not checked yet
+ * @device: how the device replays it, or NULL: predict
+ *
+ * Return: an exit status.
+ */
+int cost_verb(const char *path, const struct cost_options *o, struct ugm_config *config,
+	      const struct ugm_replay_options *device)
+{
+	struct ugm_schedule schedule = {};
+	const struct ugm_policy *policy;
+	struct ugm_trace *trace;
+	struct ugm_error err;
+	int status;
+
+	status = check_options(o, device, &policy);
+	if (status == EXIT_DONE && device)
+		status = cost_device(device, config);
+	if (status != EXIT_DONE)
+		return status;
+	if (ugm_config_check(config, &err) || ugm_trace_read(path, &trace, &err))
+		return complain(EXIT_USAGE, "%s", err.text);
+	if (o->schedule && ugm_schedule_read(o->schedule, trace, &schedule, &err))
+		status = complain(EXIT_USAGE, "%s", err.text);
+	else
+		status = with_outputs(o, config, device, trace, policy, &schedule);
+	ugm_schedule_free(&schedule);
+	ugm_trace_free(trace);
+	return status;
+}
