@@ -217,23 +217,26 @@ int ugm_engine_place(struct ugm_engine *e, struct ugm_block *b,
 }
 
 /**
- * ugm_engine_poison() - the real move of a transfer could not read its source
+ * ugm_engine_move_failed() - the real move of a transfer failed for good
  * @e: engine
  * @t: a started transfer; gone afterwards
  *
- * The block is poisoned; demands that wait for it fail with -EIO.
+ * What could not be written stays where it is. What could not be read from flash
+ * is lost: the block is poisoned, and demands that wait for it fail with -EIO.
  *
  * Context: the engine's serialisation.
  */
-void ugm_engine_poison(struct ugm_engine *e, struct ugm_transfer *t)
+void ugm_engine_move_failed(struct ugm_engine *e, struct ugm_transfer *t)
 {
 	struct ugm_block *b = t->block;
+	bool lost = t->src == UGM_TIER_FLASH, hit;
 	struct ugm_demand *d, *next;
-	bool hit;
 	u32 i;
 
 	e->inexact |= UGM_INEXACT_IO;
-	ugm_transfer_cancel(e, t);
+	ugm_transfer_refuse(e, t, UGM_REFUSED_IO);
+	if (!lost)
+		return;
 	ugm_block_apply(b, UGM_EV_POISON, UGM_TIER_NONE);
 	list_for_each_entry_safe(d, next, &e->demands, list) {
 		hit = false;

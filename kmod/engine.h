@@ -157,6 +157,7 @@ enum ugm_refusal {
 	UGM_REFUSED_MEMORY, /* no memory for a transfer */
 	UGM_REFUSED_REDIRECTED, /* followed, but to the next tier: this one is full */
 	UGM_REFUSED_POISON, /* its data is lost */
+	UGM_REFUSED_IO, /* the flash failed */
 	UGM_NR_REFUSALS
 };
 
@@ -536,7 +537,7 @@ void ugm_engine_discard(struct ugm_engine *e, struct ugm_block *b);
 void ugm_engine_forget_range(struct ugm_engine *e, struct ugm_range *r);
 void ugm_engine_drop_hints(struct ugm_engine *e, struct ugm_space *s);
 void ugm_engine_found_dirty(struct ugm_engine *e, struct ugm_block *b);
-void ugm_engine_poison(struct ugm_engine *e, struct ugm_transfer *t);
+void ugm_engine_move_failed(struct ugm_engine *e, struct ugm_transfer *t);
 u64 ugm_engine_next_event(const struct ugm_engine *e);
 u64 ugm_engine_digest(struct ugm_engine *e, struct ugm_range *r);
 u64 ugm_block_bytes(const struct ugm_engine *e, const struct ugm_block *b);
