@@ -219,6 +219,20 @@ int ugm_inexact(struct ugm *space, uint32_t *bits)
 	return ret;
 }
 
+int ugm_residency_at(struct ugm *space, uint64_t id, uint64_t address, uint32_t *states,
+		     uint32_t nr)
+{
+	struct ugm_ioc_residency r = {
+		.offset = address,
+		.nr = nr,
+		.states = (uintptr_t)states,
+		.space = id,
+	};
+
+	/* To the kernel, 0 blocks means the digest. */
+	return nr ? ugm_ioctl(space->fd, UGM_IOC_RESIDENCY, &r) : 0;
+}
+
 int ugm_residency_digest(struct ugm *space, uint64_t *digest, uint64_t blocks[8])
 {
 	struct ugm_ioc_residency r = { 0 };

@@ -236,14 +236,10 @@ int ugm_mem_advise(struct ugm *space, const void *ptr, size_t len, uint32_t advi
 
 int ugm_residency(struct ugm *space, const void *ptr, uint32_t *states, uint32_t nr)
 {
-	struct ugm_ioc_residency r = { .nr = nr, .states = (uintptr_t)states };
 	uint64_t address;
 	int ret = ugm_address(space, ptr, &address);
 
-	if (ret || !nr)
-		return ret;
-	r.offset = address;
-	return ugm_ioctl(space->fd, UGM_IOC_RESIDENCY, &r);
+	return ret ? ret : ugm_residency_at(space, 0, address, states, nr);
 }
 
 int ugm_launch(struct ugm *space, const struct ugm_operand_ref *operands, uint32_t nr,

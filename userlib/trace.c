@@ -99,6 +99,36 @@ s64 ugm_trace_find(const struct ugm_trace *trace, u64 id)
 	return entry ? (s64)entry - 1 : -ENOENT;
 }
 
+/**
+ * ugm_trace_add() - add a tensor to a trace that is made by hand
+ * @trace: zeroed, or with the tensors added before; ugm_trace_free() it
+ * @id: its id, not there yet
+ * @bytes: full-size bytes
+ *
+ * For the ranges of a running space, which hints can name like tensors.
+ *
+ * Context: any.
+ * Return: 0 or -ENOMEM.
+ */
+int ugm_trace_add(struct ugm_trace *trace, u64 id, u64 bytes)
+{
+	struct ugm_tensor *more;
+
+	more = reallocarray(trace->tensors, (size_t)trace->nr_tensors + 1,
+			    sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	trace->tensors = more;
+	if (index_room(trace))
+		return -ENOMEM;
+	more[trace->nr_tensors] = (struct ugm_tensor){
+		.id = id,
+		.bytes = bytes,
+	};
+	trace->by_id[slot_of(trace, id)] = ++trace->nr_tensors;
+	return 0;
+}
+
 static int add_tensor(struct reader *r, const struct ugm_tensor *tensor)
 {
 	struct ugm_trace *t = r->trace;

@@ -95,6 +95,7 @@ struct ugm_trace {
 
 int ugm_trace_read(const char *path, struct ugm_trace **trace,
 		   struct ugm_error *err);
+int ugm_trace_add(struct ugm_trace *trace, u64 id, u64 bytes);
 void ugm_trace_free(struct ugm_trace *trace);
 s64 ugm_trace_find(const struct ugm_trace *trace, u64 id);
 

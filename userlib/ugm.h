@@ -194,6 +194,19 @@ int ugm_mem_advise(struct ugm *space, const void *ptr, size_t len, uint32_t advi
 int ugm_residency(struct ugm *space, const void *ptr, uint32_t *states, uint32_t nr);
 
 /**
+ * ugm_residency_at() - where memory of any space is
+ * @space: handle
+ * @id: the space; 0: this one. Another needs the same user, or CAP_SYS_ADMIN.
+ * @address: unified address, block aligned
+ * @states: out: @nr words, as of ugm_residency()
+ * @nr: blocks
+ *
+ * Return: 0, -ENOENT (no such space), -EPERM, -EINVAL.
+ */
+int ugm_residency_at(struct ugm *space, uint64_t id, uint64_t address, uint32_t *states,
+		     uint32_t nr);
+
+/**
  * ugm_residency_digest() - the residency of the whole space in one word
  * @space: handle
  * @digest: out: equal where every block of two spaces is in the same state

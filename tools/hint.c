@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: MIT
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "device.h"
+#include "layout.h"
+#include "options.h"
+#include "schedule.h"
+#include "units.h"
+
+/* Refused hints that are shown one by one. */
+#define SHOWN 10
+
+/**
+ * struct hint_options - what is hinted
+ * @space: id of the space; 0: the only one
+ * @device: device node, or NULL
+ * @json: answer as JSON
+ * @shift: added to the launch numbers of a file
+ * @op: enum ugm_op + 1 of a single hint, or 0
+ * @tag: its range; @tagged: given
+ * @offset: full-size bytes
+ * @length: full-size bytes; 0: to the end
+ * @tier: enum ugm_tier
+ * @at: launch number, or UGM_HINT_NOW
+ * @need: launch number, or UGM_NEED_NONE
+ */
+struct hint_options {
+	u64 space;
+	const char *device;
+	bool json;
+	u64 shift;
+	u32 op;
+	bool tagged;
+	u64 tag;
+	u64 offset;
+	u64 length;
+	u32 tier;
+	u64 at;
+	u64 need;
+};
+
+static const char *const op_names[UGM_NR_OPS] = {
+	[UGM_OP_PREFETCH] = "prefetch", [UGM_OP_EVICT] = "evict",
+	[UGM_OP_DISCARD] = "discard",	[UGM_OP_PIN] = "pin",
+	[UGM_OP_UNPIN] = "unpin",	[UGM_OP_PROTECT] = "protect",
+	[UGM_OP_UNPROTECT] = "unprotect", [UGM_OP_WRITEBACK] = "writeback",
+};
+
+static int option_op(const char *what, const char *text, void *target, struct ugm_error *err)
+{
+	struct hint_options *o = target;
+	int ret = ugm_parse_choice(what, text, op_names, UGM_NR_OPS, &o->op, err);
+
+	o->op++;
+	return ret;
+}
+
+static int option_tag(const char *what, const char *text, void *target, struct ugm_error *err)
+{
+	struct hint_options *o = target;
+
+	o->tagged = true;
+	return ugm_parse_u64(what, text, 0, U64_MAX, &o->tag, err);
+}
+
+static int option_tier(const char *what, const char *text, void *target, struct ugm_error *err)
+{
+	static const char *const names[] = { "gpu", "host", "flash" };
+	struct hint_options *o = target;
+	int ret = ugm_parse_choice(what, text, names, ARRAY_SIZE(names), &o->tier, err);
+
+	o->tier += UGM_TIER_GPU;
+	return ret;
+}
+
+#define HINT(field) offsetof(struct hint_options, field)
+
+static const struct option_spec options[] = {
+	{ "space", "ID", option_u64, HINT(space), false, "space to hint to (the only one)" },
+	{ "device", "PATH", option_string, HINT(device), false,
+	  "device (" DEFAULT_DEVICE ", or $UGM_DEVICE)" },
+	{ "shift", "N", option_u64, HINT(shift), false,
+	  "add N to the launch numbers of FILE (0)" },
+	{ "op", "OP", option_op, 0, false,
+	  "a single hint: prefetch, evict, discard, pin, unpin, protect, unprotect, writeback" },
+	{ "tag", "TAG", option_tag, 0, false, "its range" },
+	{ "offset", "BYTES", option_size, HINT(offset), false, "full-size bytes into it (0)" },
+	{ "length", "BYTES", option_size, HINT(length), false, "full-size bytes (to its end)" },
+	{ "tier", "gpu|host|flash", option_tier, 0, false,
+	  "where prefetch, evict and writeback go" },
+	{ "at", "LAUNCH", option_u64, HINT(at), false, "launch at whose begin it acts (at once)" },
+	{ "need", "LAUNCH", option_u64, HINT(need), false, "launch that needs it (none)" },
+	{ "json", NULL, NULL, HINT(json), false, "print JSON" },
+	{}
+};
+
+/* The ranges of the space as tensors, so that hints are read as schedules are. */
+static int read_ranges(struct ugm *space, const struct hint_options *o, struct ugm_layout *l,
+		       struct ugm_trace *t)
+{
+	struct ugm_ioc_machine machine;
+	struct ugm_range_desc *ranges;
+	size_t nr, i;
+	int ret;
+
+	ret = ugm_machine_get(space, &machine);
+	if (!ret)
+		ret = ugm_ranges(space, o->space, &ranges, &nr);
+	if (ret == -ENOENT)
+		return complain(EXIT_USAGE, "--space %" PRIu64 ": no such space (ugm stat)",
+				o->space);
+	if (ret)
+		return device_failed(o->device, "ranges", ret);
+	l->trace = t;
+	l->config.block_size = ugm_block_size(space);
+	l->block_bytes = machine.block_bytes ? machine.block_bytes : l->config.block_size;
+	l->tensors = calloc(nr + 1, sizeof(*l->tensors));
+	for (i = 0; i < nr && l->tensors; i++) {
+		if (ugm_trace_add(t, ranges[i].tag, ranges[i].model_len))
+			break;
+		l->tensors[i].len = ranges[i].len;
+		l->tensors[i].nr_blocks =
+			(u32)((ranges[i].len + l->config.block_size - 1) / l->config.block_size);
+	}
+	free(ranges);
+	return i < nr || !l->tensors ? complain(EXIT_FAILED, "out of memory") : EXIT_DONE;
+}
+
+static int single(const struct hint_options *o, const struct ugm_trace *t, struct ugm_schedule *s)
+{
+	struct ugm_schedule_hint h = {
+		.at = o->at,
+		.need = o->need,
+		.op = (u8)(o->op - 1),
+		.tier = (u8)o->tier,
+		.offset = o->offset,
+		.len = o->length,
+	};
+	bool moves = h.op == UGM_OP_PREFETCH || h.op == UGM_OP_EVICT || h.op == UGM_OP_WRITEBACK;
+	s64 tensor = ugm_trace_find(t, o->tag);
+	u64 bytes;
+
+	if (!o->tagged)
+		return complain(EXIT_USAGE, "--op needs --tag");
+	if (tensor < 0)
+		return complain(EXIT_USAGE, "--tag %" PRIu64 ": the space has no such range (ugm map)",
+				o->tag);
+	if (moves != !!h.tier)
+		return complain(EXIT_USAGE, moves ? "--op %s needs --tier" : "--op %s takes no --tier",
+				op_names[h.op]);
+	if (moves && (h.op == UGM_OP_PREFETCH ? h.tier == UGM_TIER_FLASH : h.tier == UGM_TIER_GPU))
+		return complain(EXIT_USAGE, "--tier %s: %s goes to %s", ugm_tier_name(h.tier),
+				op_names[h.op],
+				h.op == UGM_OP_PREFETCH ? "gpu or host" : "host or flash");
+	bytes = t->tensors[tensor].bytes;
+	if (h.offset >= bytes || h.len > bytes - h.offset)
+		return complain(EXIT_USAGE,
+				"--offset %" PRIu64 " --length %" PRIu64 ": range %" PRIu64 " has %" PRIu64
+				" bytes",
+				h.offset, h.len, o->tag, bytes);
+	h.tensor = (u32)tensor;
+	if (!h.len)
+		h.len = bytes - h.offset;
+	return ugm_schedule_add(s, &h) ? complain(EXIT_FAILED, "out of memory") : EXIT_DONE;
+}
+
+static u64 shifted(u64 launch, u64 shift)
+{
+	/* "At once" and "nobody" are not numbers. */
+	return launch == U64_MAX || launch > U64_MAX - shift - 1 ? launch : launch + shift;
+}
+
+static void convert(const struct ugm_layout *l, const struct ugm_schedule_hint *from, u64 shift,
+		    const struct ugm_span *span, struct ugm_hint_desc *to)
+{
+	const struct ugm_placement *p = &l->tensors[from->tensor];
+	u64 unit = l->config.block_size;
+
+	*to = (struct ugm_hint_desc){
+		.tag = l->trace->tensors[from->tensor].id,
+		.offset = span->first * unit,
+		.at = shifted(from->at, shift),
+		.need = shifted(from->need, shift),
+		.op = from->op,
+		.tier = from->tier,
+	};
+	to->len = span->first + span->nr < p->nr_blocks ? span->nr * unit : p->len - to->offset;
+}
+
+static int show(const struct hint_options *o, const struct ugm_hint_desc *hints, u64 nr, u64 empty)
+{
+	struct json_object *root, *list;
+	u64 i, refused = 0;
+	int ret = EXIT_DONE;
+
+	root = json_object_new_object();
+	list = json_object_new_array();
+	for (i = 0; i < nr; i++) {
+		struct json_object *r;
+
+		if (!hints[i].result)
+			continue;
+		r = json_object_new_object();
+		json_add_u64(r, "tag", hints[i].tag);
+		json_add_u64(r, "at", hints[i].at);
+		json_add_text(r, "op", op_names[hints[i].op]);
+		json_add_text(r, "error", strerror(-hints[i].result));
+		json_object_array_add(list, r);
+		if (refused++ < SHOWN)
+			complain(0, "%s of range %llu: %s", op_names[hints[i].op],
+				 (unsigned long long)hints[i].tag, strerror(-hints[i].result));
+	}
+	if (o->json) {
+		json_add_text(root, "schema", "ugm.hint/1");
+		json_add_u64(root, "space", o->space);
+		json_add_u64(root, "hints", nr + empty);
+		json_add_u64(root, "taken", nr - refused);
+		json_add_u64(root, "without_blocks", empty);
+		json_object_object_add(root, "refused", list);
+		ret = json_print(root);
+	} else {
+		printf("%" PRIu64 " hints: %" PRIu64 " taken, %" PRIu64 " refused, %" PRIu64
+		       " without a whole block\n",
+		       nr + empty, nr - refused, refused, empty);
+		json_object_put(list);
+		json_object_put(root);
+	}
+	return refused ? EXIT_FAILED : ret;
+}
+
+static int submit(struct ugm *space, const struct hint_options *o, const struct ugm_layout *l,
+		  const struct ugm_schedule *s)
+{
+	struct ugm_hint_desc *hints = calloc(s->nr_hints + 1, sizeof(*hints));
+	u64 i, nr = 0;
+	int ret;
+
+	if (!hints)
+		return complain(EXIT_FAILED, "out of memory");
+	for (i = 0; i < s->nr_hints; i++) {
+		struct ugm_span span = ugm_layout_hint(l, &s->hints[i]);
+
+		if (span.nr)
+			convert(l, &s->hints[i], o->shift, &span, &hints[nr++]);
+	}
+	ret = ugm_hint(space, o->space, hints, nr);
+	ret = ret ? device_failed(o->device, "hints", ret) : show(o, hints, nr, s->nr_hints - nr);
+	free(hints);
+	return ret;
+}
+
+static int hint(struct ugm *space, struct hint_options *o, const char *file)
+{
+	struct ugm_trace *t = calloc(1, sizeof(*t));
+	struct ugm_schedule s, defaults;
+	struct ugm_layout l = {};
+	struct ugm_error err;
+	int ret;
+
+	if (!t)
+		return complain(EXIT_FAILED, "out of memory");
+	ugm_schedule_init(&s);
+	ugm_schedule_init(&defaults);
+	ret = device_other_space(space, o->device, &o->space);
+	if (!ret)
+		ret = read_ranges(space, o, &l, t);
+	if (!ret && file) {
+		/* A space has no last launch: any number is one. */
+		t->name = strdup("of this space");
+		t->nr_kernels = U32_MAX;
+		if (ugm_schedule_read(file, t, &s, &err))
+			ret = complain(EXIT_USAGE, "%s", err.text);
+		t->nr_kernels = 0;
+		if (!ret && memcmp(&s.opt, &defaults.opt, sizeof(s.opt)))
+			complain(0, "%s: its options are not applied: they belong to the space's owner",
+				 file);
+	} else if (!ret) {
+		ret = single(o, t, &s);
+	}
+	if (!ret)
+		ret = submit(space, o, &l, &s);
+	ugm_schedule_free(&s);
+	free(l.tensors);
+	ugm_trace_free(t);
+	return ret;
+}
+
+/**
+ * cmd_hint() - ugm hint
+ * @argc: words
+ * @argv: words
+ *
+ * Return: exit status; 1 where a hint was refused.
+ */
+int cmd_hint(int argc, char **argv)
+{
+	struct hint_options o = { .at = UGM_HINT_NOW, .need = UGM_NEED_NONE };
+	const struct option_group groups[] = { { options, &o }, {} };
+	const struct usage usage = {
+		.synopsis = "[FILE|-] | --op OP --tag TAG",
+		.summary = "Give a running space of the same user (or as root) a schedule's hints, or a "
+			   "single one. Offsets and lengths are full-size bytes.",
+		.groups = groups,
+		.max_operands = 1,
+	};
+	const char *file;
+	struct ugm *space;
+	char **operands;
+	int nr, ret;
+
+	ret = options_parse(&usage, argc, argv, &operands, &nr);
+	if (ret != OPTIONS_GO_ON)
+		return ret;
+	file = nr ? operands[0] : NULL;
+	free(operands);
+	if (!file == !o.op)
+		return complain(EXIT_USAGE, "give either FILE or --op");
+	if (file && (o.tagged || o.offset || o.length || o.tier || o.at != UGM_HINT_NOW ||
+		     o.need != UGM_NEED_NONE))
+		return complain(EXIT_USAGE, "--tag, --offset, --length, --tier, --at and --need need --op");
+	if (o.op && o.shift)
+		return complain(EXIT_USAGE, "--shift needs a FILE");
+	ret = device_open(o.device, &space);
+	if (ret)
+		return ret;
+	ret = hint(space, &o, file);
+	ugm_close(space);
+	return ret;
+}
