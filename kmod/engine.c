@@ -46,6 +46,7 @@ void ugm_engine_init(struct ugm_engine *e, const struct ugm_engine_ops *ops)
 		INIT_LIST_HEAD(&e->order[t]);
 		INIT_LIST_HEAD(&e->evicting[t]);
 	}
+	ugm_link_init(e);
 }
 
 /**

@@ -465,6 +465,7 @@ struct ugm_engine_stats {
  *          prefetch asks; NULL: at the head
  * @evicting: planned evictions in a queue, oldest first
  * @queue: transfers by path, not started; source none: takes a zeroed frame
+ * @first: the queues that begin with each link, NULL at their end
  * @between: transfers that wait for their second link
  * @busy: the transfer that holds each link
  * @busy_since: since when
@@ -493,6 +494,7 @@ struct ugm_engine {
 	struct list_head *cursor[UGM_NR_TIERS][2];
 	struct list_head evicting[UGM_NR_TIERS];
 	struct ugm_heap queue[UGM_NR_TIERS][UGM_NR_TIERS];
+	struct ugm_heap *first[UGM_NR_LINKS][UGM_NR_TIERS + 1];
 	struct ugm_heap between[UGM_NR_LINKS];
 	struct ugm_transfer *busy[UGM_NR_LINKS];
 	u64 busy_since[UGM_NR_LINKS];

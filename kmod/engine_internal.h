@@ -23,6 +23,7 @@ void ugm_transfer_commit(struct ugm_engine *e, struct ugm_transfer *t);
 bool ugm_transfer_ending(const struct ugm_engine *e,
 			 const struct ugm_transfer *t);
 void ugm_transfer_event(struct ugm_engine *e, struct ugm_transfer *t);
+void ugm_link_init(struct ugm_engine *e);
 void ugm_link_dispatch(struct ugm_engine *e);
 
 /* engine_room.c: frames and victims */

@@ -36,6 +36,26 @@ static const struct path *path_of(const struct ugm_transfer *t)
 	return &paths[t->src][t->dst];
 }
 
+/**
+ * ugm_link_init() - find the queues that begin with each link
+ * @e: engine
+ *
+ * Context: any.
+ */
+void ugm_link_init(struct ugm_engine *e)
+{
+	unsigned int nr[UGM_NR_LINKS] = { 0 }, src, dst;
+	u8 link;
+
+	for (src = 0; src < UGM_NR_TIERS; src++)
+		for (dst = 0; dst < UGM_NR_TIERS; dst++) {
+			if (!paths[src][dst].nr)
+				continue;
+			link = paths[src][dst].link[0];
+			e->first[link][nr[link]++] = &e->queue[src][dst];
+		}
+}
+
 static struct ugm_transfer *transfer_of(struct ugm_heap_node *n)
 {
 	return n ? container_of(n, struct ugm_transfer, node) : NULL;
@@ -459,20 +479,17 @@ static bool try_start(struct ugm_engine *e, struct ugm_transfer *t)
 
 static bool give_link(struct ugm_engine *e, u8 link)
 {
-	struct ugm_transfer *heads[UGM_NR_TIERS * UGM_NR_TIERS + 1], *t;
+	struct ugm_transfer *heads[UGM_NR_TIERS + 1], *t;
 	unsigned int nr = 0, i, best;
-	unsigned int src, dst;
+	struct ugm_heap **q;
 
 	if (e->busy[link])
 		return false;
 	if (e->between[link].root)
 		heads[nr++] = transfer_of(e->between[link].root);
-	for (src = UGM_TIER_GPU; src < UGM_NR_TIERS; src++)
-		for (dst = UGM_TIER_GPU; dst < UGM_NR_TIERS; dst++)
-			if (e->queue[src][dst].root &&
-			    paths[src][dst].link[0] == link)
-				heads[nr++] =
-					transfer_of(e->queue[src][dst].root);
+	for (q = e->first[link]; *q; q++)
+		if ((*q)->root)
+			heads[nr++] = transfer_of((*q)->root);
 	while (nr) {
 		best = 0;
 		for (i = 1; i < nr; i++)
