@@ -1,0 +1,59 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# UGM-MODULE: block_size=4096 gpu_phys=$UGM_GPU_PHYS gpu_mem=192M host_mem=640M
+# UGM-TIMEOUT: 600
+#
+# simulate and run are one model: the same nanoseconds for every launch, the
+# same residency every 100 launches, with every byte that moved checked.
+
+. "$(dirname "$0")/../lib/replay.sh"
+
+small="--gpu-mem 4G --scale 64 --block-size 4096"
+generate bert bert-base --batch 32 --seq 128
+generate gpt2 gpt2 --batch 8 --seq 256
+
+for policy in uvm deepum; do
+	# shellcheck disable=SC2086  # options are words
+	replay_agrees "bert $policy" "$tmp/bert.trace" --policy $policy $small
+	# Little host memory: flash, and the planner lane, take part.
+	# shellcheck disable=SC2086
+	replay_agrees "bert $policy, 2 GiB of host" "$tmp/bert.trace" \
+		--policy $policy $small --host-mem 2G
+done
+# shellcheck disable=SC2086
+replay_agrees "gpt2 deepum, no overlap, no host" "$tmp/gpt2.trace" \
+	--policy deepum $small --host-mem 0 --overlap none
+# shellcheck disable=SC2086
+replay_agrees "gpt2 deepum, no server" "$tmp/gpt2.trace" \
+	--policy deepum $small --host-mem 1G --no-server
+
+# It is the same on the next run, and a comparison that cannot fail is none:
+# one nanosecond of latency more on one side must be seen.
+# shellcheck disable=SC2086
+options="--policy deepum $small --host-mem 2G"
+# shellcheck disable=SC2086
+if replay again "$tmp/bert.trace" $options &&
+   predict first "$tmp/bert.trace" $options && agree again first; then
+	ok "a second run gives the same"
+else
+	not_ok "a second run gives the same"
+fi
+# shellcheck disable=SC2086
+if predict other "$tmp/bert.trace" $options --flash-read-bw 3.1999e9 &&
+   ! agree again other > /dev/null; then
+	ok "another machine gives something else"
+else
+	not_ok "another machine gives something else"
+fi
+
+traces=$here/../shared/traces
+for policy in uvm deepum; do
+	if [ ! -e "$traces/bert-256.trace" ]; then
+		skip "bert-256 $policy" "no published traces here"
+		continue
+	fi
+	replay_agrees "bert-256 $policy" "$traces/bert-256.trace" \
+		--policy $policy --scale 256 --block-size 4096
+done
+
+done_testing
