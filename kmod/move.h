@@ -29,6 +29,7 @@ struct ugm_lease;
 enum {
 	UGM_MOVE_DONE, /* the real move has finished, see error */
 	UGM_MOVE_VOID, /* the model gave it up: release what it took when it ends */
+	UGM_MOVE_QUEUED, /* it waits for the flash server (the lane's lock) */
 };
 
 /**
