@@ -76,16 +76,16 @@ static void submit(struct ugm_flash *flash, struct ugm_move *m)
 	bool write = m->dst_slot;
 	struct page *page = write ? m->src_page : m->dst_page;
 	struct bio *bio;
+	int err = 0;
 
-	if (test_bit(UGM_MOVE_VOID, &m->flags)) {
-		ugm_move_done(m, -ECANCELED);
-		return;
-	}
-	if (write) {
+	if (test_bit(UGM_MOVE_VOID, &m->flags))
+		err = -ECANCELED;
+	else if (write)
 		ugm_slot_write_begin(m);
-	} else if (!ugm_slot_readable(flash->dev, m->src_slot)) {
-		ugm_device_broken(flash->dev, "read of a slot that was not written");
-		ugm_move_done(m, -EIO);
+	else
+		err = ugm_slot_read_begin(m);
+	if (err) {
+		ugm_move_done(m, err);
 		return;
 	}
 	bio = bio_alloc_bioset(flash->claim.bdev, 1,

@@ -82,6 +82,7 @@ void ugm_flash_ended(struct ugm_move *m, int error);
 /* slot.c */
 int ugm_slots_init(struct ugm_flash *flash, u32 nr);
 void ugm_slots_exit(struct ugm_flash *flash);
+int ugm_slot_read_begin(struct ugm_move *m);
 void ugm_slot_write_begin(struct ugm_move *m);
 void ugm_slot_write_end(struct ugm_move *m);
 void ugm_slot_bad(struct ugm_flash *flash, u32 slot);

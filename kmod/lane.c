@@ -133,10 +133,10 @@ void ugm_lane_queue(struct ugm_move *m)
 {
 	struct ugm_lane_file *lane = m->lane;
 	LIST_HEAD(moves);
+	int err = m->src_slot ? ugm_slot_read_begin(m) : 0;
 
-	if (m->src_slot && !ugm_slot_readable(m->dev, m->src_slot)) {
-		ugm_device_broken(m->dev, "read of a slot that was not written");
-		ugm_move_done(m, -EIO);
+	if (err) {
+		ugm_move_done(m, err);
 		return;
 	}
 	spin_lock(&lane->lock);

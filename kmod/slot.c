@@ -245,6 +245,27 @@ void ugm_slot_write_end(struct ugm_move *m)
 }
 
 /**
+ * ugm_slot_read_begin() - a read of a move's slot is about to begin
+ * @m: move from flash
+ *
+ * Context: process context, without &ugm_device.spaces_lock.
+ * Return: 0, -ECANCELED (the model gave the move up, and perhaps the slot) or
+ * -EIO: there is nothing to read, which breaks an invariant.
+ */
+int ugm_slot_read_begin(struct ugm_move *m)
+{
+	/* A slot is given up after its moves were, so ask for that last. */
+	bool readable = ugm_slot_readable(m->dev, m->src_slot);
+
+	if (test_bit(UGM_MOVE_VOID, &m->flags))
+		return -ECANCELED;
+	if (readable)
+		return 0;
+	ugm_device_broken(m->dev, "read of a slot that was not written");
+	return -EIO;
+}
+
+/**
  * ugm_slot_readable() - was the slot written since it was given out?
  * @dev: device
  * @slot: a slot of the caller's
