@@ -590,25 +590,23 @@ put_fd:
  * @fs: space
  * @facts: out; zeros where there is none
  *
- * Context: process context, takes &ugm_device.engine_lock.
+ * Context: process context, &ugm_device.engine_lock held.
  */
 void ugm_lane_facts(struct ugm_file_space *fs, struct ugm_lane_facts *facts)
 {
-	struct ugm_lane_file *lane;
+	struct ugm_lane_file *lane = fs->lane;
 
+	lockdep_assert_held(&fs->dev->engine_lock);
 	memset(facts, 0, sizeof(*facts));
-	mutex_lock(&fs->dev->engine_lock);
-	lane = fs->lane;
-	if (lane) {
-		spin_lock(&lane->lock);
-		*facts = (struct ugm_lane_facts){
-			.pid = lane->pid,
-			.serving = lane->serving,
-			.queued = lane->nr_queued,
-			.outstanding = lane->nr_leases,
-			.leased = lane->nr_leased,
-		};
-		spin_unlock(&lane->lock);
-	}
-	mutex_unlock(&fs->dev->engine_lock);
+	if (!lane)
+		return;
+	spin_lock(&lane->lock);
+	*facts = (struct ugm_lane_facts){
+		.pid = lane->pid,
+		.serving = lane->serving,
+		.queued = lane->nr_queued,
+		.outstanding = lane->nr_leases,
+		.leased = lane->nr_leased,
+	};
+	spin_unlock(&lane->lock);
 }
