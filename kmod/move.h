@@ -37,6 +37,7 @@ enum {
  * @t: the model's part
  * @dev: device
  * @ref: one of the transfer, one of the I/O under way
+ * @all: membership in &ugm_device.moves
  * @todo: membership in the device's list of moves to do, or in a lane's queue
  * @flags: UGM_MOVE_*
  * @error: 0 or a negative errno, valid with UGM_MOVE_DONE
@@ -56,6 +57,7 @@ struct ugm_move {
 	struct ugm_transfer t;
 	struct ugm_device *dev;
 	struct kref ref;
+	struct list_head all;
 	struct list_head todo;
 	unsigned long flags;
 	int error;

@@ -18,13 +18,14 @@
 #include <linux/xarray.h>
 
 #include "engine.h"
+#include "inject.h"
 #include "move.h"
 
 /*
  * The UAPI header is included as the users see it; its UGM_TIER_ID_* and
- * UGM_HINT_* are the engine's numbers, which abi.c holds true at build time.
+ * UGM_HINT_* are the numbers of the engine, which ioctl.c checks at build time.
  */
-#include "../uapi/linux/ugm.h"
+#include <linux/ugm.h>
 
 #undef pr_fmt
 #define pr_fmt(fmt) "ugm: " fmt
@@ -82,7 +83,11 @@
 	X(LEASES_EXPIRED, "lease.expired.count")             \
 	X(LEASES_RELEASED, "lease.released.count")           \
 	X(LEASE_SHORT_IO, "lease.short_io.count")            \
-	X(LANE_FALLBACK, "lease.kernel_lane.blocks")
+	X(LANE_FALLBACK, "lease.kernel_lane.blocks")         \
+	X(LEASE_SEGMENTS, "lease.segments.count")            \
+	X(LEASE_READ_BYTES, "lease.read.bytes")              \
+	X(LEASE_WRITTEN_BYTES, "lease.written.bytes")        \
+	X(LEASE_REVOKED, "lease.revoked.blocks")
 
 #define UGM_COUNTER_ENUM(name, string) UGM_C_##name,
 enum ugm_counter { UGM_COUNTERS(UGM_COUNTER_ENUM) UGM_NR_COUNTERS };
@@ -90,13 +95,14 @@ enum ugm_counter { UGM_COUNTERS(UGM_COUNTER_ENUM) UGM_NR_COUNTERS };
 /**
  * struct ugm_pool - the frames of the GPU tier
  * @lock: protects the lists; taken with interrupts off
- * @pfn: first page frame number of every frame, by index
+ * @frames: every frame, by number - 1: its first page frame number, and the
+ *          number of the next one in the list it is in
  * @nr: frames, spare ones included
  * @nr_spare: of these, spare ones: beyond what the engine counts on, so that
  *            frames in quarantine do not hold it up
  * @nr_free: on the free list
  * @nr_quarantined: given back, but somebody still holds a reference
- * @free: index + 1 of the first free frame; linked through page_private()
+ * @free: number of the first free frame, or 0
  * @quarantine: likewise
  * @order: page order of a frame
  * @pagemap: struct pages of reserved DRAM, or NULL
@@ -104,7 +110,10 @@ enum ugm_counter { UGM_COUNTERS(UGM_COUNTER_ENUM) UGM_NR_COUNTERS };
  */
 struct ugm_pool {
 	spinlock_t lock;
-	u32 *pfn;
+	struct {
+		u32 pfn;
+		u32 next;
+	} *frames;
 	u32 nr;
 	u32 nr_spare;
 	u32 nr_free;
@@ -119,6 +128,7 @@ struct ugm_pool {
 /**
  * struct ugm_device - one emulated GPU
  * @ref: one of the binding, one of each space
+ * @free_work: frees the device when the last reference is gone
  * @id: number, as in /dev/ugm0
  * @misc: the character device
  * @pdev: the platform device it is bound to
@@ -134,6 +144,7 @@ struct ugm_pool {
  * @host_reserve: host pages set aside for the virtual clock
  * @nr_host_reserve: how many are there
  * @host_reserve_target: how many are kept there when they are given back
+ * @nr_host_pages: blocks of memory taken from the allocator for the host tier
  * @engine_lock: serialises the engine, states and places of all blocks
  * @engine: the model
  * @driver: the real clock's work item
@@ -141,6 +152,7 @@ struct ugm_pool {
  * @moves: all live moves
  * @todo: moves the engine started and nobody has performed yet
  * @failed: moves that ended with an error the engine has not been told of
+ * @failures: moves that failed for good with their data safe at the source
  * @progress: bumped when a move ends, a demand ends or room was made
  * @progress_wait: those who wait for that
  * @driving: queue of @driver
@@ -152,10 +164,12 @@ struct ugm_pool {
  * @metadata: bytes used for ranges, blocks, slots, transfers
  * @counters: enum ugm_counter
  * @flash: the attached namespace, or NULL (flash.c's; set under engine_lock)
+ * @inject: failure injection
  * @debugfs: its folder there
  */
 struct ugm_device {
 	struct kref ref;
+	struct work_struct free_work;
 	int id;
 	struct miscdevice misc;
 	struct platform_device *pdev;
@@ -172,6 +186,7 @@ struct ugm_device {
 	struct list_head host_reserve;
 	u64 nr_host_reserve;
 	u64 host_reserve_target;
+	atomic64_t nr_host_pages;
 
 	struct mutex engine_lock;
 	struct ugm_engine engine;
@@ -181,6 +196,7 @@ struct ugm_device {
 	struct list_head moves;
 	struct list_head todo;
 	struct list_head failed;
+	atomic_t failures;
 	atomic_t progress;
 	wait_queue_head_t progress_wait;
 
@@ -195,6 +211,7 @@ struct ugm_device {
 	atomic64_t counters[UGM_NR_COUNTERS];
 
 	struct ugm_flash *flash;
+	struct ugm_inject inject;
 	struct dentry *debugfs;
 };
 
@@ -256,7 +273,7 @@ struct ugm_file_space {
 	u32 events_lost;
 	wait_queue_head_t event_wait;
 
-	struct ugm_lane *lane;
+	struct ugm_lane_file *lane;
 };
 
 /**
@@ -268,6 +285,7 @@ struct ugm_file_space {
  * @prefer: enum ugm_tier it prefers, or none
  * @cpu_in_place: the host view maps GPU-resident blocks where they are
  * @dead: being freed: no new touches
+ * @users: launches and touches under way
  * @rcu: faults look at it without a lock
  */
 struct ugm_file_range {
@@ -278,6 +296,7 @@ struct ugm_file_range {
 	u8 prefer;
 	bool cpu_in_place;
 	bool dead;
+	atomic_t users;
 	struct rcu_head rcu;
 };
 
@@ -316,7 +335,9 @@ static inline void ugm_count_n(struct ugm_device *dev, enum ugm_counter c, s64 n
 
 /* device.c */
 extern struct platform_driver ugm_driver;
-extern const struct file_operations ugm_fops;
+int ugm_devices_init(void);
+void ugm_devices_exit(void);
+int ugm_device_probed(struct platform_device *pdev);
 void ugm_device_get(struct ugm_device *dev);
 void ugm_device_put(struct ugm_device *dev);
 int ugm_device_usable(struct ugm_device *dev);
@@ -340,6 +361,10 @@ struct ugm_params {
 extern struct ugm_params ugm_params;
 
 /* pool.c */
+
+/* The host tier: an allocation that fails says "full", it does not try hard. */
+#define UGM_GFP_HOST (GFP_KERNEL | __GFP_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN | __GFP_COMP)
+
 int ugm_pool_init(struct ugm_device *dev);
 void ugm_pool_exit(struct ugm_device *dev);
 u32 ugm_frame_alloc(struct ugm_device *dev, bool zero);
@@ -348,6 +373,12 @@ struct page *ugm_frame_page(struct ugm_device *dev, u32 frame);
 struct page *ugm_host_alloc(struct ugm_file_space *fs, bool zero);
 void ugm_host_free(struct ugm_device *dev, struct page *page);
 int ugm_host_reserve(struct ugm_device *dev, u64 blocks);
+void ugm_page_clear(struct ugm_device *dev, struct page *page);
+void ugm_page_hold(struct page *page);
+void ugm_page_drop(struct page *page);
+void ugm_page_expose(struct page *page);
+bool ugm_page_held(struct page *page);
+bool ugm_page_quiet(struct ugm_device *dev, struct page *page, bool host);
 
 /* space.c */
 int ugm_spaces_init(void);
@@ -357,19 +388,32 @@ void ugm_space_close(struct ugm_file_space *fs);
 struct ugm_file_space *ugm_space_find(struct ugm_file_space *fs, u64 id);
 void ugm_space_get(struct ugm_file_space *fs);
 void ugm_space_put(struct ugm_file_space *fs);
+void ugm_spaces_unplug(struct ugm_device *dev);
+
+/* range.c */
+struct ugm_file_range *ugm_range_find(struct ugm_file_space *fs, u64 index);
+struct ugm_file_range *ugm_range_use(struct ugm_file_space *fs, u64 index);
+void ugm_range_unuse(struct ugm_file_range *r);
+void ugm_ranges_free(struct ugm_file_space *fs);
 
 /* block.c */
 int ugm_blocks_init(void);
 void ugm_blocks_exit(void);
-struct page *ugm_block_page(struct ugm_device *dev, struct ugm_block *b,
-			    enum ugm_tier tier);
+struct page *ugm_block_page(struct ugm_device *dev, struct ugm_block *b, enum ugm_tier tier);
+struct ugm_block *ugm_block_get(struct ugm_engine *e, struct ugm_range *range, u32 index);
+struct ugm_block *ugm_block_next(struct ugm_engine *e, struct ugm_range *range, u32 index);
+void ugm_block_free(struct ugm_file_space *fs, struct ugm_block *b);
 
 /* map.c */
-void ugm_map_revoke(struct ugm_engine *e, struct ugm_block **blocks,
-		    unsigned int nr);
+int ugm_mmap(struct file *file, struct vm_area_struct *vma);
+void ugm_map_revoke(struct ugm_engine *e, struct ugm_block **blocks, unsigned int nr);
+void ugm_map_forget(struct ugm_device *dev, struct ugm_block *b, struct page *page);
 void ugm_map_revoke_all(struct ugm_file_space *fs);
 
-/* wait.c: named waits */
+/* fault.c */
+extern const struct vm_operations_struct ugm_vm_ops;
+
+/* wait.c */
 
 /**
  * struct ugm_waiter - somebody sleeps in the module
@@ -384,35 +428,65 @@ struct ugm_waiter {
 	pid_t pid;
 	u64 since_ns;
 };
-void ugm_wait_begin(struct ugm_device *dev, struct ugm_waiter *w,
-		    const char *reason);
+
+void ugm_wait_begin(struct ugm_device *dev, struct ugm_waiter *w, const char *reason);
 void ugm_wait_end(struct ugm_device *dev, struct ugm_waiter *w);
 
 /*
- * Sleep until @cond, a fatal signal (-ERESTARTSYS) or @timeout jiffies (0), with
- * a name that debugfs and the tracepoint ugm_wait show; else > 0.
+ * Sleep until @cond (a positive number), a fatal signal (-ERESTARTSYS) or for
+ * @timeout jiffies (0), under a name that debugfs and the tracepoint ugm_wait
+ * show.
  */
-#define ugm_wait_killable(dev, reason, wq, cond, timeout)                  \
-	({                                                                 \
-		struct ugm_waiter waiter_;                                 \
-		long left_;                                                \
-		ugm_wait_begin(dev, &waiter_, reason);                     \
-		left_ = wait_event_killable_timeout(wq, cond, timeout);    \
-		ugm_wait_end(dev, &waiter_);                               \
-		left_;                                                     \
+#define ugm_wait_killable(dev, reason, wq, cond, timeout)                                          \
+	({                                                                                         \
+		struct ugm_waiter waiter_;                                                         \
+		long left_;                                                                        \
+		ugm_wait_begin(dev, &waiter_, reason);                                             \
+		left_ = wait_event_killable_timeout(wq, cond, timeout);                            \
+		ugm_wait_end(dev, &waiter_);                                                       \
+		left_;                                                                             \
 	})
 
-/* launch.c: driving the engine */
+/* drive.c */
 void ugm_progress(struct ugm_device *dev);
+void ugm_drive_kick(struct ugm_device *dev);
+void ugm_drive_work(struct work_struct *work);
 int ugm_drive(struct ugm_device *dev, struct ugm_demand *d);
+int ugm_drive_drain(struct ugm_device *dev);
 
 /* transfer.c */
 extern const struct ugm_engine_ops ugm_module_ops;
 int ugm_transfers_init(void);
 void ugm_transfers_exit(void);
-void ugm_transfer_perform(struct ugm_device *dev);
+bool ugm_transfer_perform(struct ugm_device *dev);
+void ugm_transfer_tell_failed(struct ugm_device *dev);
+
+/* hint.c */
+int ugm_hints_init(void);
+void ugm_hints_exit(void);
+void ugm_hint_done(struct ugm_engine *e, struct ugm_hint *h, u64 refused, u32 why);
+
+/* machine.c */
+int ugm_machine_init(struct ugm_device *dev);
+void ugm_machine_idle(struct ugm_device *dev);
 
 /* events.c */
+int ugm_events_init(struct ugm_file_space *fs);
+void ugm_events_exit(struct ugm_file_space *fs);
 void ugm_event(struct ugm_file_space *fs, u32 type, u64 a, u64 b);
+ssize_t ugm_event_read(struct file *file, char __user *buf, size_t len, loff_t *pos);
+__poll_t ugm_event_poll(struct file *file, struct poll_table_struct *wait);
+
+/* ioctl.c */
+long ugm_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
+
+/* check.c */
+u64 ugm_check(struct ugm_device *dev);
+
+/* debug.c */
+int ugm_debug_init(void);
+void ugm_debug_exit(void);
+void ugm_debug_add(struct ugm_device *dev);
+void ugm_debug_remove(struct ugm_device *dev);
 
 #endif /* UGM_KMOD_H */
