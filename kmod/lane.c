@@ -526,27 +526,13 @@ static struct ugm_lane_file *lane_new(struct ugm_file_space *fs, u32 timeout_ms)
 	return lane;
 }
 
-/**
- * ugm_lane_create() - make the lane file of a space
- * @fs: space
- * @arg: how long leases may last; out: size of the window
- *
- * Context: process context, may sleep.
- * Return: a close-on-exec file descriptor, -EPERM, -EINVAL (flags, time-out),
- * -ENODEV (no namespace, or the space is closed), -EBUSY (the space has a lane),
- * -ENOMEM, -EMFILE.
- */
-int ugm_lane_create(struct ugm_file_space *fs, struct ugm_ioc_lane *arg)
+static int lane_create(struct ugm_file_space *fs, struct ugm_ioc_lane *arg)
 {
 	struct ugm_device *dev = fs->dev;
 	struct ugm_lane_file *lane;
 	struct file *file;
 	int fd, err;
 
-	if (!capable(CAP_SYS_ADMIN))
-		return -EPERM;
-	if (arg->flags || arg->timeout_ms > MAX_TIMEOUT)
-		return -EINVAL;
 	fd = get_unused_fd_flags(O_CLOEXEC);
 	if (fd < 0)
 		return fd;
@@ -583,6 +569,33 @@ int ugm_lane_create(struct ugm_file_space *fs, struct ugm_ioc_lane *arg)
 put_fd:
 	put_unused_fd(fd);
 	return err;
+}
+
+/**
+ * ugm_lane_create() - make the lane file of a space
+ * @fs: who asks
+ * @arg: the space, and how long leases may last; out: size of the window
+ *
+ * Context: process context, may sleep.
+ * Return: a close-on-exec file descriptor, -EPERM, -EINVAL (flags, time-out),
+ * -ENOENT (no such space), -ENODEV (no namespace, or the space is closed), -EBUSY
+ * (the space has a lane), -ENOMEM, -EMFILE.
+ */
+int ugm_lane_create(struct ugm_file_space *fs, struct ugm_ioc_lane *arg)
+{
+	struct ugm_file_space *target;
+	int fd;
+
+	if (!capable(CAP_SYS_ADMIN))
+		return -EPERM;
+	if (arg->flags || arg->timeout_ms > MAX_TIMEOUT)
+		return -EINVAL;
+	target = ugm_space_find(fs, arg->space);
+	if (IS_ERR(target))
+		return PTR_ERR(target);
+	fd = lane_create(target, arg);
+	ugm_space_put(target);
+	return fd;
 }
 
 /**
