@@ -336,7 +336,7 @@ int ugm_flash_attach(struct ugm_device *dev, const struct ugm_ioc_attach *arg)
 		goto fail;
 	}
 	flash->discards = bdev_max_discard_sectors(flash->claim.bdev);
-	err = bioset_init(&flash->bios, BIO_POOL_SIZE, 0, 0);
+	err = bioset_init(&flash->bios, BIO_POOL_SIZE, 0, BIOSET_NEED_BVECS);
 	if (err)
 		goto fail;
 	err = -ENOMEM;
