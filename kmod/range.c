@@ -136,6 +136,30 @@ static int arena_place(struct ugm_file_space *fs, struct ugm_file_range *r)
 	return err;
 }
 
+/*
+ * Give a range the lowest address that is free. mtree_alloc_range() would do,
+ * but that of 6.1 returns nonsense for an empty tree.
+ */
+static int range_place(struct ugm_file_space *fs, struct ugm_file_range *r)
+{
+	u64 nr = r->r.nr_blocks, max = (UGM_VIEW_SIZE >> fs->dev->block_shift) - 1;
+	MA_STATE(mas, &fs->ranges, 0, 0);
+	int err;
+
+	mas_lock(&mas);
+	err = mas_empty_area(&mas, 0, max, nr);
+	if (err) {
+		err = -ENOSPC;
+	} else {
+		/* Faults find it by this as soon as it is stored. */
+		r->first = mas.index;
+		mas_set_range(&mas, r->first, r->first + nr - 1);
+		err = mas_store_gfp(&mas, r, GFP_KERNEL_ACCOUNT);
+	}
+	mas_unlock(&mas);
+	return err;
+}
+
 /**
  * ugm_ioc_alloc() - UGM_IOC_ALLOC
  * @fs: space
@@ -147,9 +171,7 @@ int ugm_ioc_alloc(struct ugm_file_space *fs, void *p)
 {
 	struct ugm_ioc_alloc *arg = p;
 	struct ugm_device *dev = fs->dev;
-	u64 max = (UGM_VIEW_SIZE >> dev->block_shift) - 1;
 	struct ugm_file_range *r;
-	unsigned long first;
 	int err;
 
 	if (!arg->len || arg->pad || arg->flags & ~UGM_ALLOC_ARENA)
@@ -166,14 +188,11 @@ int ugm_ioc_alloc(struct ugm_file_space *fs, void *p)
 		err = err == -EBUSY ? -EEXIST : err;
 		goto free;
 	}
-	err = mtree_alloc_range(&fs->ranges, &first, r, r->r.nr_blocks, 0, max,
-				GFP_KERNEL_ACCOUNT);
+	err = range_place(fs, r);
 	if (err) {
-		err = err == -EBUSY ? -ENOSPC : err;
 		xa_erase(&fs->tags, arg->tag);
 		goto free;
 	}
-	r->first = first;
 	WRITE_ONCE(fs->nr_ranges, fs->nr_ranges + 1);
 	atomic_long_add(sizeof(*r), &dev->metadata);
 	if (r->r.arena) {
@@ -183,7 +202,7 @@ int ugm_ioc_alloc(struct ugm_file_space *fs, void *p)
 			goto unlock;
 		}
 	}
-	arg->offset = (u64)first << dev->block_shift;
+	arg->offset = r->first << dev->block_shift;
 	up_write(&fs->ranges_sem);
 	return 0;
 free:
