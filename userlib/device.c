@@ -330,7 +330,10 @@ int ugm_ranges(struct ugm *space, uint64_t id, struct ugm_range_desc **ranges, s
 			*nr = n;
 			return 0;
 		}
-		start = list[n - 1].offset + list[n - 1].len;
+		/* A length is what was asked for; the next range begins at a block. */
+		start = list[n - 1].offset +
+			(list[n - 1].len + space->block_size - 1) / space->block_size *
+				space->block_size;
 	}
 	free(list);
 	return ret;
