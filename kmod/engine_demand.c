@@ -264,6 +264,9 @@ static void unpin(struct ugm_engine *e, struct ugm_demand *d, u32 operand,
 		for (j = 0; j < nr; j++) {
 			b = e->ops->block(e, o->range, o->first + j);
 			ugm_block_apply(b, UGM_EV_UNPIN, UGM_TIER_NONE);
+			/* A planned move may have brought it before its batch. */
+			if (ugm_state_home(b->state) == d->tier)
+				ugm_block_flag(b, UGM_S_FAULT, false);
 		}
 	}
 	ugm_room_rescan(e);
