@@ -1,0 +1,517 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The engine under random hints and launches, with a host that keeps data.
+ *
+ * The host notes in which tier each block has a place and which version of the
+ * data is there. After every launch all counts of the engine are recounted from
+ * the blocks, and what a launch reads must be the version written last. Real
+ * moves that finish late must change nothing.
+ */
+#include "unit.h"
+
+#include "engine.h"
+
+#define NR_RANGES 24
+#define MAX_BLOCKS 12
+#define LAUNCHES 300
+#define MAX_OPERANDS 6
+#define UNSPECIFIED U64_MAX
+
+/* A block and the data in its places. */
+struct test_block {
+	struct ugm_block b;
+	bool place[UGM_NR_TIERS];
+	u64 version[UGM_NR_TIERS];
+	u64 written; /* version written last; 0: zeros; or UNSPECIFIED */
+};
+
+struct test_range {
+	struct ugm_range r;
+	struct test_block blocks[MAX_BLOCKS];
+};
+
+struct host {
+	struct ugm_engine e;
+	struct ugm_space s;
+	struct test_range ranges[NR_RANGES];
+	u64 seed; /* of what happens */
+	u64 delay_seed; /* of when real moves finish; 0: at once */
+	bool holds; /* now and then somebody holds a page */
+	u64 transfers;
+	u64 hints;
+	u64 versions;
+	u64 trail; /* of every begin and end, and of every digest */
+};
+
+static struct host *host_of(struct ugm_engine *e)
+{
+	return container_of(e, struct host, e);
+}
+
+static struct test_block *test_block(struct ugm_block *b)
+{
+	return container_of(b, struct test_block, b);
+}
+
+static struct ugm_block *op_block(struct ugm_engine *e, struct ugm_range *r,
+				  u32 index)
+{
+	assert_true(index < r->nr_blocks);
+	return &container_of(r, struct test_range, r)->blocks[index].b;
+}
+
+static struct ugm_block *op_next_block(struct ugm_engine *e,
+				       struct ugm_range *r, u32 index)
+{
+	return index < r->nr_blocks ? op_block(e, r, index) : NULL;
+}
+
+static struct ugm_transfer *op_transfer_alloc(struct ugm_engine *e)
+{
+	host_of(e)->transfers++;
+	return calloc(1, sizeof(struct ugm_transfer));
+}
+
+static void op_transfer_free(struct ugm_engine *e, struct ugm_transfer *t)
+{
+	host_of(e)->transfers--;
+	free(t);
+}
+
+static void op_revoke(struct ugm_engine *e, struct ugm_block **blocks,
+		      unsigned int nr)
+{
+	struct host *h = host_of(e);
+	unsigned int i;
+
+	for (i = 0; h->holds && i < nr; i++)
+		if (next_random(&h->seed) % 16 == 0)
+			blocks[i] = NULL;
+}
+
+static void take(struct test_block *b, unsigned int tier)
+{
+	assert_false(b->place[tier]);
+	b->place[tier] = true;
+	b->version[tier] = UNSPECIFIED;
+}
+
+static void give(struct test_block *b, unsigned int tier)
+{
+	assert_true(b->place[tier]);
+	b->place[tier] = false;
+}
+
+static int op_start(struct ugm_engine *e, struct ugm_transfer *t)
+{
+	struct test_block *b = test_block(t->block);
+
+	assert_ptr_equal(t->block->transfer, t);
+	assert_true(b->place[t->src]);
+	take(b, t->dst);
+	return 0;
+}
+
+static bool op_moved(struct ugm_engine *e, struct ugm_transfer *t)
+{
+	struct host *h = host_of(e);
+
+	return !h->delay_seed || next_random(&h->delay_seed) % 4 == 0;
+}
+
+static void op_commit(struct ugm_engine *e, struct ugm_transfer *t)
+{
+	struct test_block *b = test_block(t->block);
+
+	assert_true(b->place[t->src] && b->place[t->dst]);
+	b->version[t->dst] = b->version[t->src];
+	if (!t->copy && !t->keep)
+		give(b, t->src);
+}
+
+static void op_cancel(struct ugm_engine *e, struct ugm_transfer *t)
+{
+	give(test_block(t->block), t->dst);
+}
+
+static int op_alloc(struct ugm_engine *e, struct ugm_block *b,
+		    enum ugm_tier tier)
+{
+	take(test_block(b), tier);
+	test_block(b)->version[tier] = 0;
+	return 0;
+}
+
+static void op_release(struct ugm_engine *e, struct ugm_block *b,
+		       enum ugm_tier tier)
+{
+	give(test_block(b), tier);
+}
+
+static void op_hint_free(struct ugm_engine *e, struct ugm_hint *h, u64 refused,
+			 u32 why)
+{
+	assert_true(refused <= h->nr);
+	assert_true(why < UGM_NR_REFUSALS);
+	host_of(e)->hints--;
+	free(h);
+}
+
+static const struct ugm_engine_ops ops = {
+	.block = op_block,
+	.next_block = op_next_block,
+	.transfer_alloc = op_transfer_alloc,
+	.transfer_free = op_transfer_free,
+	.revoke = op_revoke,
+	.start = op_start,
+	.moved = op_moved,
+	.commit = op_commit,
+	.cancel = op_cancel,
+	.alloc = op_alloc,
+	.release = op_release,
+	.hint_free = op_hint_free,
+};
+
+static unsigned int list_length(const struct list_head *l)
+{
+	const struct list_head *p;
+	unsigned int n = 0;
+
+	for (p = l->next; p != l; p = p->next) {
+		assert_ptr_equal(p->next->prev, p);
+		n++;
+	}
+	return n;
+}
+
+static bool in_list(const struct list_head *n, const struct list_head *l)
+{
+	const struct list_head *p;
+
+	for (p = l->next; p != l; p = p->next)
+		if (p == n)
+			return true;
+	return false;
+}
+
+/* Everything the engine counts, counted again from its blocks. */
+static void check(struct host *h)
+{
+	struct ugm_engine *e = &h->e;
+	u64 used[UGM_NR_TIERS] = {}, copies[UGM_NR_TIERS] = {};
+	u64 homes[UGM_NR_TIERS] = {}, wanted[UGM_NR_TIERS] = {};
+	u64 leaving[UGM_NR_TIERS] = {}, freeing[UGM_NR_TIERS] = {};
+	u64 transfers = 0, moving = 0, queued = 0, in_queues = 0;
+	unsigned int r, i, t, s;
+
+	for (r = 0; r < NR_RANGES; r++)
+	for (i = 0; i < h->ranges[r].r.nr_blocks; i++) {
+		struct test_block *tb = &h->ranges[r].blocks[i];
+		struct ugm_transfer *x = tb->b.transfer;
+		u32 state = tb->b.state;
+		unsigned int home = ugm_state_home(state);
+
+		assert_true(ugm_state_valid(state));
+		assert_int_equal(ugm_state_pins(state), 0);
+		assert_int_equal(state & (UGM_S_WRITTEN | UGM_S_FAULT), 0);
+		homes[home]++;
+		for (t = UGM_TIER_GPU; t < UGM_NR_TIERS; t++) {
+			bool copy = ugm_state_has_copy(state, t);
+			bool coming = x && x->dst == t &&
+				      x->phase != UGM_PHASE_QUEUED;
+
+			copies[t] += copy;
+			used[t] += tb->place[t];
+			assert_int_equal(tb->place[t],
+					 home == t || copy || coming);
+			/* A copy is a copy of the home, an unwritten one zero. */
+			if (copy)
+				assert_int_equal(tb->version[t],
+						 tb->version[home]);
+		}
+		if (ugm_state_has_copy(state, UGM_TIER_NONE))
+			assert_int_equal(tb->version[home], 0);
+		if (ugm_tier_is_memory(home))
+			assert_true(in_list(&tb->b.order, &e->order[home]));
+		else
+			assert_true(list_empty(&tb->b.order));
+		/* Busy: exactly one transfer owns it, and not a copying one. */
+		if (state & UGM_S_BUSY)
+			assert_true(x && !x->copy && x->booked);
+		if (!x)
+			continue;
+		transfers++;
+		assert_ptr_equal(x->block, &tb->b);
+		assert_int_equal(x->src, home);
+		if (x->phase == UGM_PHASE_QUEUED) {
+			queued++;
+			wanted[x->dst] += x->demand && !x->evict;
+		} else {
+			moving++;
+			assert_true(in_list(&x->list, &e->moving));
+		}
+		if (x->booked && ugm_tier_is_memory(home))
+			leaving[home]++;
+		freeing[x->src] += x->frees;
+		if (x->frees)
+			assert_true(x->booked);
+	}
+	for (t = UGM_TIER_GPU; t < UGM_NR_TIERS; t++) {
+		assert_int_equal(e->used[t], used[t]);
+		assert_int_equal(e->copies[t], copies[t]);
+		assert_int_equal(e->leaving[t], leaving[t]);
+		assert_int_equal(e->freeing[t], freeing[t]);
+		assert_int_equal(e->wanted[t], wanted[t]);
+		assert_true(e->used[t] <= e->capacity[t]);
+		if (ugm_tier_is_memory(t))
+			assert_int_equal(list_length(&e->order[t]), homes[t]);
+		for (s = 0; s < UGM_NR_TIERS; s++)
+			in_queues += e->queue[s][t].nr;
+	}
+	assert_int_equal(in_queues, queued);
+	assert_int_equal(e->nr_moving, moving);
+	assert_int_equal(list_length(&e->moving), moving);
+	assert_int_equal(h->transfers, transfers);
+	assert_true(list_empty(&e->demands));
+	assert_null(e->alarms.root);
+	assert_int_equal(ugm_pure_warnings, 0);
+}
+
+static u64 pick(struct host *h, u64 n)
+{
+	return next_random(&h->seed) % n;
+}
+
+static void give_hint(struct host *h)
+{
+	static const u8 down[] = { UGM_TIER_HOST, UGM_TIER_FLASH };
+	struct test_range *r = &h->ranges[pick(h, NR_RANGES)];
+	struct ugm_hint *hint = calloc(1, sizeof(*hint));
+	u32 i;
+
+	hint->range = &r->r;
+	hint->first = (u32)pick(h, r->r.nr_blocks);
+	hint->nr = 1 + (u32)pick(h, r->r.nr_blocks - hint->first);
+	hint->at = pick(h, 4) ? h->s.launches + pick(h, 3) : UGM_AT_NOW;
+	hint->need = pick(h, 4) ? h->s.launches + pick(h, 20) : UGM_NEED_NONE;
+	hint->op = (u8)pick(h, UGM_NR_OPS);
+	/* Pins alone could fill the tier: most are undone. */
+	if (hint->op == UGM_OP_PIN && pick(h, 4))
+		hint->op = UGM_OP_UNPIN;
+	hint->tier = hint->op == UGM_OP_PREFETCH ?
+			     (pick(h, 4) ? UGM_TIER_GPU : UGM_TIER_HOST) :
+			     down[pick(h, 2)];
+	if (hint->op == UGM_OP_DISCARD) {
+		/* Discards act before the next launch here, so that what they
+		 * concern is known.
+		 */
+		hint->at = h->s.launches;
+		for (i = 0; i < hint->nr; i++)
+			r->blocks[hint->first + i].written = UNSPECIFIED;
+	}
+	h->hints++;
+	ugm_engine_hint(&h->e, &h->s, hint);
+}
+
+/* Call until the demand has ended, however late the real moves are. */
+static int run(struct host *h, struct ugm_demand *d)
+{
+	int ret;
+
+	ugm_engine_begin(&h->e, d);
+	while ((ret = ugm_engine_run(&h->e, d)) == UGM_RUN_WAIT)
+		assert_non_null((void *)h->delay_seed);
+	if (ret == UGM_RUN_STUCK)
+		ugm_engine_abort(&h->e, d);
+	return ret;
+}
+
+static void mix(struct host *h, u64 v)
+{
+	h->trail = (h->trail ^ v) * 0x100000001b3ULL;
+}
+
+static void launch(struct host *h)
+{
+	struct ugm_operand operands[MAX_OPERANDS];
+	struct ugm_demand d = {
+		.space = &h->s,
+		.operands = operands,
+		.nr_operands = 1 + (u32)pick(h, MAX_OPERANDS),
+		.duration_ns = pick(h, 3000000),
+		.launch = true,
+		.cause = UGM_CAUSE_DEMAND,
+		.tier = UGM_TIER_GPU,
+	};
+	u32 i, j;
+	int ret;
+
+	for (i = 0; i < d.nr_operands; i++) {
+		/* Ranges may be named twice, and in overlapping parts. */
+		struct test_range *r = &h->ranges[pick(h, NR_RANGES)];
+
+		operands[i].range = &r->r;
+		operands[i].first = (u32)pick(h, r->r.nr_blocks);
+		operands[i].nr = 1 + (u32)pick(h, r->r.nr_blocks -
+						     operands[i].first);
+		operands[i].mode = 1 + (u32)pick(h, 3);
+	}
+	ret = run(h, &d);
+	mix(h, d.begin_ns);
+	mix(h, d.end_ns);
+	if (ret) {
+		/* Pinned blocks fill the tier: that must be said, not hang. */
+		assert_true(ret == UGM_RUN_STUCK);
+		return;
+	}
+	assert_true(d.done && !d.missing);
+	assert_true(d.end_ns >= d.begin_ns + d.duration_ns);
+	assert_true(d.end_ns >= d.arrived_ns && d.arrived_ns >= d.begin_ns);
+	h->versions++;
+	for (i = 0; i < d.nr_operands; i++)
+	for (j = 0; j < operands[i].nr; j++) {
+		struct test_block *b = test_block(op_block(&h->e,
+			operands[i].range, operands[i].first + j));
+
+		assert_int_equal(ugm_state_home(b->b.state), UGM_TIER_GPU);
+		if (b->written != UNSPECIFIED && b->written != h->versions)
+			assert_int_equal(b->version[UGM_TIER_GPU], b->written);
+		if (operands[i].mode & UGM_OPERAND_WRITE) {
+			assert_true(b->b.state & UGM_S_DIRTY);
+			b->version[UGM_TIER_GPU] = h->versions;
+			b->written = h->versions;
+		}
+	}
+}
+
+static void make_ranges(struct host *h)
+{
+	unsigned int r, i;
+
+	for (r = 0; r < NR_RANGES; r++) {
+		u32 nr = 1 + (u32)pick(h, MAX_BLOCKS);
+
+		ugm_range_init(&h->ranges[r].r, &h->s, r, nr,
+			       1 + pick(h, h->e.m.block_bytes));
+		for (i = 0; i < nr; i++)
+			ugm_block_init(&h->ranges[r].blocks[i].b,
+				       &h->ranges[r].r, i);
+	}
+}
+
+static void clean_up(struct host *h)
+{
+	unsigned int r, i;
+
+	ugm_engine_drop_hints(&h->e, &h->s);
+	assert_int_equal(h->hints, 0);
+	for (r = 0; r < NR_RANGES; r++)
+		for (i = 0; i < h->ranges[r].r.nr_blocks; i++) {
+			ugm_engine_discard(&h->e, &h->ranges[r].blocks[i].b);
+			assert_null(h->ranges[r].blocks[i].b.transfer);
+		}
+	check(h);
+	for (i = UGM_TIER_GPU; i < UGM_NR_TIERS; i++)
+		assert_int_equal(h->e.used[i], 0);
+	assert_int_equal(ugm_engine_reset(&h->e), 0);
+}
+
+static u64 stress(u64 seed, u64 delay_seed, bool holds)
+{
+	struct host *h = calloc(1, sizeof(*h));
+	struct ugm_machine m = {
+		.block_bytes = 1 << 20,
+		.capacity = { [UGM_TIER_GPU] = 80 << 20 },
+		.bandwidth = { 16000000000, 14000000000, 3200000000,
+			       3000000000 },
+		.flash_latency_ns = 20000,
+		.fault_ns = 45000,
+		.fault_batch_bytes = 1 << 20,
+	};
+	u64 trail;
+	int i, n;
+
+	h->seed = seed;
+	ugm_engine_init(&h->e, &ops);
+	ugm_space_init(&h->s);
+	m.capacity[UGM_TIER_HOST] = pick(h, 120) << 20;
+	m.block_bytes >>= pick(h, 3);
+	m.gpu_latency_ns = pick(h, 2) * 3000;
+	h->s.opt.victim = (u8)pick(h, 3);
+	h->s.opt.clean = (u8)pick(h, 2);
+	h->s.opt.dead = (u8)pick(h, 3);
+	h->s.opt.promote = (u8)pick(h, 2);
+	h->s.opt.prefetch_evicts = (u8)pick(h, 3);
+	h->s.opt.overlap = (u8)pick(h, 2);
+	assert_int_equal(ugm_engine_set_machine(&h->e, &m), 0);
+	make_ranges(h);
+	h->delay_seed = delay_seed;
+	h->holds = holds;
+	for (i = 0; i < LAUNCHES; i++) {
+		for (n = (int)pick(h, 5); n; n--)
+			give_hint(h);
+		launch(h);
+		check(h);
+		if (i % 16 == 15) {
+			while (ugm_engine_drain(&h->e) == UGM_RUN_WAIT)
+				assert_non_null((void *)h->delay_seed);
+			check(h);
+		}
+		if (i % 10 == 9)
+			for (n = 0; n < NR_RANGES; n++)
+				mix(h, ugm_engine_digest(&h->e,
+							 &h->ranges[n].r));
+	}
+	if (!holds)
+		assert_int_equal(h->e.inexact, 0);
+	mix(h, h->e.now_ns);
+	trail = h->trail;
+	clean_up(h);
+	free(h);
+	return trail;
+}
+
+static u64 first_seed(void)
+{
+	const char *s = getenv("UGM_SEED");
+
+	return s ? strtoull(s, NULL, 0) : 1;
+}
+
+#define SEEDS 60
+
+static void random_launches(void **unused)
+{
+	u64 seed = first_seed(), end = seed + SEEDS;
+
+	for (; seed < end; seed++) {
+		u64 mixed = seed * 0x9e3779b97f4a7c15ULL;
+		u64 trail = stress(mixed, 0, false);
+
+		/* The same again, and with real moves that finish late. */
+		if (stress(mixed, 0, false) != trail ||
+		    stress(mixed, seed, false) != trail)
+			fail_msg("UGM_SEED=%llu: times depend on real moves",
+				 (unsigned long long)seed);
+	}
+}
+
+static void held_pages(void **unused)
+{
+	u64 seed = first_seed(), end = seed + SEEDS;
+
+	for (; seed < end; seed++)
+		stress(seed * 0xbf58476d1ce4e5b9ULL, seed, true);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(random_launches),
+		cmocka_unit_test(held_pages),
+	};
+
+	printf("# first seed %llu (UGM_SEED)\n",
+	       (unsigned long long)first_seed());
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
