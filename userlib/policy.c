@@ -5,6 +5,7 @@ const struct ugm_policy *const ugm_policies[] = {
 	&ugm_policy_ideal,
 	&ugm_policy_uvm,
 	&ugm_policy_deepum,
+	&ugm_policy_g10,
 };
 
 const unsigned int ugm_nr_policies = ARRAY_SIZE(ugm_policies);

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+#include "g10.h"
+#include "policy.h"
+
+static int plan(const struct ugm_layout *layout, struct ugm_schedule *s,
+		struct ugm_error *err)
+{
+	struct ugm_g10_options opt;
+
+	ugm_g10_options_default(&layout->config, &opt);
+	return ugm_g10_schedule(layout, &opt, s);
+}
+
+const struct ugm_policy ugm_policy_g10 = {
+	.name = "g10",
+	.summary = "G10: planned migrations to flash and host, oldest arrival as a fallback",
+	.plan = plan,
+};
