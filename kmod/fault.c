@@ -189,18 +189,25 @@ static vm_fault_t fault_error(const struct touch *t, int err)
 	return VM_FAULT_SIGBUS;
 }
 
+/*
+ * What an earlier try of this access left to be told. It is taken whatever comes
+ * of this try, so that it is not told to an access of much later.
+ */
+static int take_error(const struct touch *t)
+{
+	void *told = NULL;
+
+	if (unlikely(!xa_empty(&t->fs->touch_errors)))
+		told = xa_erase(&t->fs->touch_errors, t->index);
+	return told ? -(int)xa_to_value(told) : 0;
+}
+
 static vm_fault_t missing(struct vm_fault *vmf, const struct touch *t)
 {
 	struct file *file;
-	void *told;
 	int err;
 
 	ugm_count_n(t->fs->dev, t->host_view ? UGM_C_FAULT_HOST_SLOW : UGM_C_FAULT_GPU_SLOW, 1);
-	if (xa_load(&t->fs->touch_errors, t->index)) {
-		told = xa_erase(&t->fs->touch_errors, t->index);
-		if (told)
-			return fault_error(t, -(int)xa_to_value(told));
-	}
 	if (!(vmf->flags & FAULT_FLAG_ALLOW_RETRY)) {
 		err = fetch(t);
 		return err ? fault_error(t, err) : VM_FAULT_NOPAGE;
@@ -220,14 +227,20 @@ static vm_fault_t ugm_fault(struct vm_fault *vmf)
 {
 	struct touch t = touch_of(vmf);
 	struct ugm_device *dev = t.fs->dev;
-	struct page *page = resident_page(&t);
+	struct page *page;
+	int told;
 
+	/* A child that inherited the mapping (MADV_DOFORK) may not use it. */
+	if (vmf->vma->vm_mm != t.fs->mm)
+		return fault_error(&t, -EPERM);
+	told = take_error(&t);
+	page = resident_page(&t);
 	trace_ugm_fault(t.fs->id, t.index << dev->block_shift, t.host_view, t.write,
 			!IS_ERR_OR_NULL(page));
 	if (IS_ERR(page))
 		return fault_error(&t, PTR_ERR(page));
 	if (!page)
-		return missing(vmf, &t);
+		return told ? fault_error(&t, told) : missing(vmf, &t);
 	ugm_count_n(dev, t.host_view ? UGM_C_FAULT_HOST_FAST : UGM_C_FAULT_GPU_FAST, 1);
 	return show(vmf, &t, page);
 }
