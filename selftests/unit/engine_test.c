@@ -23,6 +23,7 @@ struct test_block {
 	bool place[UGM_NR_TIERS];
 	u64 version[UGM_NR_TIERS];
 	u64 written; /* version written last; 0: zeros; or UNSPECIFIED */
+	bool doomed; /* the next launch discards it */
 };
 
 struct test_range {
@@ -36,7 +37,7 @@ struct host {
 	struct test_range ranges[NR_RANGES];
 	u64 seed; /* of what happens */
 	u64 delay_seed; /* of when real moves finish; 0: at once */
-	bool holds; /* now and then somebody holds a page */
+	bool rough; /* pages are held, written unannounced, touched by the CPU */
 	u64 transfers;
 	u64 hints;
 	u64 versions;
@@ -51,6 +52,20 @@ static struct host *host_of(struct ugm_engine *e)
 static struct test_block *test_block(struct ugm_block *b)
 {
 	return container_of(b, struct test_block, b);
+}
+
+static u64 pick(struct host *h, u64 n)
+{
+	return next_random(&h->seed) % n;
+}
+
+/* New data in a block that lives in memory. */
+static void write_data(struct host *h, struct test_block *b)
+{
+	u64 version = ++h->versions;
+
+	b->version[ugm_state_home(b->b.state)] = version;
+	b->written = b->doomed ? UNSPECIFIED : version;
 }
 
 static struct ugm_block *op_block(struct ugm_engine *e, struct ugm_range *r,
@@ -84,9 +99,20 @@ static void op_revoke(struct ugm_engine *e, struct ugm_block **blocks,
 	struct host *h = host_of(e);
 	unsigned int i;
 
-	for (i = 0; h->holds && i < nr; i++)
-		if (next_random(&h->seed) % 16 == 0)
+	for (i = 0; h->rough && i < nr; i++) {
+		switch (pick(h, 16)) {
+		case 0: /* somebody holds it */
 			blocks[i] = NULL;
+			break;
+		case 1: /* the CPU wrote it through a mapping */
+			ugm_engine_found_dirty(e, blocks[i]);
+			write_data(h, test_block(blocks[i]));
+			/* What is dead stays dead. */
+			if (blocks[i]->state & UGM_S_DEAD)
+				test_block(blocks[i])->written = UNSPECIFIED;
+			break;
+		}
+	}
 }
 
 static void take(struct test_block *b, unsigned int tier)
@@ -277,11 +303,6 @@ static void check(struct host *h)
 	assert_int_equal(ugm_pure_warnings, 0);
 }
 
-static u64 pick(struct host *h, u64 n)
-{
-	return next_random(&h->seed) % n;
-}
-
 static void give_hint(struct host *h)
 {
 	static const u8 down[] = { UGM_TIER_HOST, UGM_TIER_FLASH };
@@ -306,8 +327,10 @@ static void give_hint(struct host *h)
 		 * concern is known.
 		 */
 		hint->at = h->s.launches;
-		for (i = 0; i < hint->nr; i++)
+		for (i = 0; i < hint->nr; i++) {
 			r->blocks[hint->first + i].written = UNSPECIFIED;
+			r->blocks[hint->first + i].doomed = true;
+		}
 	}
 	h->hints++;
 	ugm_engine_hint(&h->e, &h->s, hint);
@@ -329,6 +352,16 @@ static int run(struct host *h, struct ugm_demand *d)
 static void mix(struct host *h, u64 v)
 {
 	h->trail = (h->trail ^ v) * 0x100000001b3ULL;
+}
+
+/* A block that was asked for is there, with the data written last. */
+static void check_data(struct ugm_block *b, enum ugm_tier tier)
+{
+	struct test_block *tb = test_block(b);
+
+	assert_int_equal(ugm_state_home(b->state), tier);
+	if (tb->written != UNSPECIFIED)
+		assert_int_equal(tb->version[tier], tb->written);
 }
 
 static void launch(struct host *h)
@@ -357,6 +390,9 @@ static void launch(struct host *h)
 		operands[i].mode = 1 + (u32)pick(h, 3);
 	}
 	ret = run(h, &d);
+	for (i = 0; i < NR_RANGES; i++)
+		for (j = 0; j < h->ranges[i].r.nr_blocks; j++)
+			h->ranges[i].blocks[j].doomed = false;
 	mix(h, d.begin_ns);
 	mix(h, d.end_ns);
 	if (ret) {
@@ -367,21 +403,47 @@ static void launch(struct host *h)
 	assert_true(d.done && !d.missing);
 	assert_true(d.end_ns >= d.begin_ns + d.duration_ns);
 	assert_true(d.end_ns >= d.arrived_ns && d.arrived_ns >= d.begin_ns);
-	h->versions++;
 	for (i = 0; i < d.nr_operands; i++)
-	for (j = 0; j < operands[i].nr; j++) {
-		struct test_block *b = test_block(op_block(&h->e,
-			operands[i].range, operands[i].first + j));
+		for (j = 0; j < operands[i].nr; j++)
+			check_data(op_block(&h->e, operands[i].range,
+					    operands[i].first + j),
+				   UGM_TIER_GPU);
+	for (i = 0; i < d.nr_operands; i++)
+		for (j = 0; j < operands[i].nr; j++) {
+			struct ugm_block *b = op_block(&h->e, operands[i].range,
+						       operands[i].first + j);
 
-		assert_int_equal(ugm_state_home(b->b.state), UGM_TIER_GPU);
-		if (b->written != UNSPECIFIED && b->written != h->versions)
-			assert_int_equal(b->version[UGM_TIER_GPU], b->written);
-		if (operands[i].mode & UGM_OPERAND_WRITE) {
-			assert_true(b->b.state & UGM_S_DIRTY);
-			b->version[UGM_TIER_GPU] = h->versions;
-			b->written = h->versions;
+			if (!(operands[i].mode & UGM_OPERAND_WRITE))
+				continue;
+			assert_true(b->state & UGM_S_DIRTY);
+			write_data(h, test_block(b));
 		}
-	}
+}
+
+/* The CPU touches a block through the host view, and perhaps writes it. */
+static void touch(struct host *h)
+{
+	struct test_range *r = &h->ranges[pick(h, NR_RANGES)];
+	struct ugm_operand operand = {
+		.range = &r->r,
+		.first = (u32)pick(h, r->r.nr_blocks),
+		.nr = 1,
+		.mode = 1 + (u32)pick(h, 3),
+	};
+	struct ugm_demand d = {
+		.space = &h->s,
+		.operands = &operand,
+		.nr_operands = 1,
+		.cause = UGM_CAUSE_TOUCH,
+		.tier = UGM_TIER_HOST,
+	};
+	struct test_block *b = &r->blocks[operand.first];
+
+	if (!h->e.capacity[UGM_TIER_HOST] || run(h, &d))
+		return;
+	check_data(&b->b, UGM_TIER_HOST);
+	if (operand.mode & UGM_OPERAND_WRITE)
+		write_data(h, b);
 }
 
 static void make_ranges(struct host *h)
@@ -416,7 +478,7 @@ static void clean_up(struct host *h)
 	assert_int_equal(ugm_engine_reset(&h->e), 0);
 }
 
-static u64 stress(u64 seed, u64 delay_seed, bool holds)
+static u64 stress(u64 seed, u64 delay_seed, bool rough)
 {
 	struct host *h = calloc(1, sizeof(*h));
 	struct ugm_machine m = {
@@ -446,12 +508,16 @@ static u64 stress(u64 seed, u64 delay_seed, bool holds)
 	assert_int_equal(ugm_engine_set_machine(&h->e, &m), 0);
 	make_ranges(h);
 	h->delay_seed = delay_seed;
-	h->holds = holds;
+	h->rough = rough;
 	for (i = 0; i < LAUNCHES; i++) {
 		for (n = (int)pick(h, 5); n; n--)
 			give_hint(h);
 		launch(h);
 		check(h);
+		if (rough && !pick(h, 3)) {
+			touch(h);
+			check(h);
+		}
 		if (i % 16 == 15) {
 			while (ugm_engine_drain(&h->e) == UGM_RUN_WAIT)
 				assert_non_null((void *)h->delay_seed);
@@ -462,7 +528,7 @@ static u64 stress(u64 seed, u64 delay_seed, bool holds)
 				mix(h, ugm_engine_digest(&h->e,
 							 &h->ranges[n].r));
 	}
-	if (!holds)
+	if (!rough)
 		assert_int_equal(h->e.inexact, 0);
 	mix(h, h->e.now_ns);
 	trail = h->trail;
@@ -496,7 +562,8 @@ static void random_launches(void **unused)
 	}
 }
 
-static void held_pages(void **unused)
+/* Pages that are held, written unannounced, and touched by the CPU. */
+static void rough_host(void **unused)
 {
 	u64 seed = first_seed(), end = seed + SEEDS;
 
@@ -508,7 +575,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_launches),
-		cmocka_unit_test(held_pages),
+		cmocka_unit_test(rough_host),
 	};
 
 	printf("# first seed %llu (UGM_SEED)\n",
