@@ -52,6 +52,17 @@ static const struct ugm_trace *trace_of(const struct replay *r)
 	return r->layout->trace;
 }
 
+/*
+ * A host tier that holds all there is behaves like any larger one, and the
+ * module reserves it under the virtual clock: ask for no more.
+ */
+static u64 host_blocks(const struct replay *r)
+{
+	const struct ugm_layout *l = r->layout;
+
+	return l->host_blocks < l->nr_blocks ? l->host_blocks : l->nr_blocks;
+}
+
 /* Is the device large enough? Says which scale would fit. */
 static int check_device(const struct replay *r, struct ugm_error *err)
 {
@@ -75,13 +86,13 @@ static int check_device(const struct replay *r, struct ugm_error *err)
 				" needs %" PRIu64 " frames, the device has %llu: scale %" PRIu64 " fits",
 				l->config.gpu_mem_bytes, l->config.scale, l->gpu_blocks,
 				(unsigned long long)info.gpu_frames, fits);
-	fits = l->config.host_mem_bytes / unit / (info.host_limit + 1) + 1;
-	if (l->host_blocks > info.host_limit)
+	fits = host_blocks(r) * l->config.scale / (info.host_limit + 1) + 1;
+	if (host_blocks(r) > info.host_limit)
 		return ugm_fail(err, -ENOSPC,
 				"host memory of %" PRIu64 " bytes at scale %" PRIu64
 				" needs %" PRIu64 " blocks, the device may hold %llu (host_mem=): scale %" PRIu64
 				" fits",
-				l->config.host_mem_bytes, l->config.scale, l->host_blocks,
+				l->config.host_mem_bytes, l->config.scale, host_blocks(r),
 				(unsigned long long)info.host_limit, fits);
 	slots = info.flash_slots - info.flash_used;
 	if (l->nr_blocks > slots)
@@ -110,7 +121,7 @@ static int set_machine(const struct replay *r, u32 clock, struct ugm_error *err)
 	ugm_config_machine(&r->layout->config, &from);
 	m.block_bytes = from.block_bytes;
 	m.gpu_bytes = from.capacity[UGM_TIER_GPU];
-	m.host_bytes = from.capacity[UGM_TIER_HOST];
+	m.host_bytes = host_blocks(r) * from.block_bytes;
 	for (i = 0; i < UGM_NR_LINKS; i++)
 		m.bandwidth[i] = from.bandwidth[i];
 	m.gpu_latency_ns = from.gpu_latency_ns;
