@@ -90,7 +90,7 @@ static int check_gpu_phys(const struct ugm_params *p)
 
 static int check_params(struct ugm_params *p)
 {
-	u64 n;
+	u64 n, total = (u64)totalram_pages() << PAGE_SHIFT;
 	int err;
 
 	err = parse("devices", devices, &n);
@@ -124,6 +124,11 @@ static int check_params(struct ugm_params *p)
 	err = parse("gpu_phys", gpu_phys, &p->gpu_phys);
 	if (err)
 		return err;
+	if (!p->gpu_phys && p->gpu_mem > total / p->devices) {
+		pr_err("gpu_mem=%s: there are %llu bytes of memory for %u devices\n", gpu_mem, total,
+		       p->devices);
+		return -ENOMEM;
+	}
 	err = check_gpu_phys(p);
 	if (err)
 		return err;
@@ -132,7 +137,7 @@ static int check_params(struct ugm_params *p)
 	if (err)
 		return err;
 	if (!p->host_mem)
-		p->host_mem = ALIGN_DOWN((u64)totalram_pages() << (PAGE_SHIFT - 1), SZ_2M);
+		p->host_mem = ALIGN_DOWN(total / 2, SZ_2M);
 	if (!IS_ALIGNED(p->host_mem, p->block_size)) {
 		pr_err("host_mem=%s: whole blocks of %llu bytes are allowed\n", host_mem,
 		       p->block_size);
