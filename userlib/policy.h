@@ -35,6 +35,7 @@ struct ugm_policy {
 extern const struct ugm_policy ugm_policy_ideal;
 extern const struct ugm_policy ugm_policy_uvm;
 extern const struct ugm_policy ugm_policy_deepum;
+extern const struct ugm_policy ugm_policy_ugm;
 extern const struct ugm_policy ugm_policy_g10;
 
 extern const struct ugm_policy *const ugm_policies[];

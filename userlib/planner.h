@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef UGM_PLANNER_H
+#define UGM_PLANNER_H
+
+#include "curve.h"
+#include "layout.h"
+#include "vitality.h"
+
+/**
+ * DOC: the planner
+ *
+ * The planner plays iterations of a trace with chunks, some blocks of one
+ * tensor each, and writes down what it did in the last one: that is the
+ * schedule. Time is circular, so that what it has learned of an iteration (how
+ * long launches wait, where data is) is the start of the next.
+ *
+ * Two curves tell what is to come if nothing more is decided: how many blocks
+ * the GPU tier has to hold at each launch, and how many of those that it cannot
+ * hold the host tier has to. A tier whose curve exceeds its capacity somewhere
+ * gives up what is needed furthest beyond that launch; what is away comes back
+ * in the order of need as soon as the curve leaves room until then. GPU and host
+ * tier follow the same rule, so that flash is to the host what the host is to
+ * the GPU.
+ *
+ * Clean data, that has a copy where it goes, leaves for nothing. An idle link
+ * makes such copies early.
+ */
+
+#define UGM_PLAN_NONE U32_MAX
+
+/**
+ * struct ugm_plan_setting - what the planner can be told to try
+ * @host_lead: data comes back from the host when this share of an iteration, or
+ *             less, is left in hand; 1: as soon as there is room
+ * @clean_weight: a clean victim is preferred to a dirty one that is needed no
+ *                more than this many times later
+ * @flash_weight: likewise one whose only copy is in flash; 0: it counts as dirty
+ * @write_back: idle links copy dirty data to the host before it has to leave
+ * @host_margin: share of the host tier that is left free
+ */
+struct ugm_plan_setting {
+	double host_lead;
+	double clean_weight;
+	double flash_weight;
+	double drop_lead;
+	bool write_back;
+	bool flash_write_back;
+	double host_margin;
+};
+
+/* What a chunk is good for; chunks under way are in none of these classes. */
+enum ugm_plan_class {
+	UGM_PLAN_AWAY, /* nowhere, or under way */
+	UGM_PLAN_CLEAN, /* in the GPU tier, with a copy in the host tier */
+	UGM_PLAN_BACKED, /* in the GPU tier, with a copy in flash alone */
+	UGM_PLAN_DIRTY, /* in the GPU tier alone */
+	UGM_PLAN_HOST, /* in the host tier alone */
+	UGM_PLAN_HOST_BACKED, /* in the host tier, with a copy in flash */
+	UGM_PLAN_FLASH, /* in flash */
+	UGM_PLAN_NR_CLASSES
+};
+
+/* Queues of tensors with chunks of some classes, by their next use. */
+enum ugm_plan_queue {
+	UGM_PLAN_Q_CLEAN, /* furthest first, as the next two */
+	UGM_PLAN_Q_BACKED,
+	UGM_PLAN_Q_DIRTY,
+	UGM_PLAN_Q_HOST,
+	UGM_PLAN_Q_HOST_BACKED,
+	UGM_PLAN_Q_FROM_HOST, /* soonest first, as the next */
+	UGM_PLAN_Q_FROM_FLASH,
+	UGM_PLAN_Q_WRITE_BACK, /* by the launch before which a copy is of use */
+	UGM_PLAN_NR_QUEUES
+};
+
+/**
+ * struct ugm_plan_chunk - some blocks of a tensor, planned together
+ * @tensor: the tensor
+ * @first: first block
+ * @nr: blocks
+ * @bytes: full-size bytes
+ * @arrived: launch during which it came to its home
+ * @copies: of the copy places, a bit a tier
+ * @home: enum ugm_tier
+ * @class: enum ugm_plan_class
+ * @moving: a transfer owns it
+ * @written: the running launch writes it
+ */
+struct ugm_plan_chunk {
+	u32 tensor;
+	u32 first;
+	u32 nr;
+	u64 bytes;
+	u64 arrived;
+	u8 copies;
+	u8 home;
+	u8 class;
+	bool moving;
+	bool written;
+};
+
+/**
+ * struct ugm_plan_tensor - a tensor
+ * @first_chunk: its first chunk
+ * @nr_chunks: how many; 0: it lives in the arena
+ * @first_use: its first entry in &ugm_planner.uses
+ * @nr_uses: how many
+ * @cursor: its next use
+ * @next: launch of that, counted over iterations
+ * @overfull: last launch before which a copy is of use, or UGM_NEED_NONE
+ * @nr: its chunks by class
+ */
+struct ugm_plan_tensor {
+	u32 first_chunk;
+	u32 nr_chunks;
+	u64 first_use;
+	u32 nr_uses;
+	u32 cursor;
+	u64 next;
+	u64 overfull;
+	u32 nr[UGM_PLAN_NR_CLASSES];
+};
+
+/**
+ * struct ugm_plan_use - a launch's use of a tensor
+ * @kernel: the launch
+ * @writes: does it write
+ * @overfull: distance from @kernel to the last overfull launch in a gap before
+ *            the tensor's next write; 0: there is none
+ */
+struct ugm_plan_use {
+	u32 kernel;
+	bool writes;
+	u32 overfull;
+};
+
+struct ugm_plan_entry {
+	s64 key;
+	u32 tensor;
+};
+
+struct ugm_plan_heap {
+	struct ugm_plan_entry *entries;
+	u64 nr;
+	u64 room;
+};
+
+/**
+ * struct ugm_plan_lane - a link and what is on it
+ * @chunk: chunk, or UGM_PLAN_NONE
+ * @end_ns: when that is over
+ * @dst: where it goes
+ * @copy: it also stays
+ */
+struct ugm_plan_lane {
+	u32 chunk;
+	u64 end_ns;
+	u8 dst;
+	bool copy;
+};
+
+/**
+ * struct ugm_plan_move - something the planner decided
+ * @launch: during which launch, counted over iterations
+ * @need: launch that needs it, likewise, or UGM_NEED_NONE
+ * @chunk: what
+ * @op: enum ugm_op
+ * @tier: destination
+ */
+struct ugm_plan_move {
+	u64 launch;
+	u64 need;
+	u32 chunk;
+	u8 op;
+	u8 tier;
+};
+
+/**
+ * struct ugm_planner - the planner
+ * @layout: the trace on its machine
+ * @set: what is tried
+ * @n: launches of an iteration
+ * @capacity: blocks of the GPU tier, the arena not counted
+ * @host_capacity: blocks of the host tier
+ * @host_limit: blocks of it that are planned with
+ * @used: blocks of the GPU tier in use
+ * @host_used: blocks of the host tier in use
+ * @live: by launch, blocks of all live tensors
+ * @start_ns: by launch, when it is expected to begin; one more for the end
+ * @gpu: blocks the GPU tier will have to hold, less none
+ * @host: blocks the host tier will have to hold
+ * @late: by launch, time to fetch what is due until then, less the time till then
+ * @due_ns: time to fetch all that is in the host tier
+ * @now_ns: the time
+ * @slot: the launch under way, counted over iterations
+ * @slot_ns: its begin
+ * @waiting: it has not begun to run
+ * @missing: chunks it waits for
+ * @nr_missing: how many
+ * @missing_blocks: blocks of these that have no frame yet
+ * @copies: chunks with copies in the host tier, in order of arrival in the GPU
+ * @copies_head: the first that counts
+ * @nr_copies: the one after the last
+ */
+struct ugm_planner {
+	const struct ugm_layout *layout;
+	struct ugm_plan_setting set;
+	struct ugm_vitality vitality;
+	u32 n;
+	s64 capacity;
+	s64 host_capacity;
+	s64 host_limit;
+	s64 used;
+	s64 host_used;
+	s64 *live;
+	u64 *start_ns;
+	u64 *length_ns;
+	struct ugm_curve gpu;
+	struct ugm_curve host;
+	struct ugm_curve late;
+	s64 due_ns;
+	u64 now_ns;
+	u64 slot;
+	u64 slot_ns;
+	bool waiting;
+	u32 *missing;
+	u32 nr_missing;
+	s64 missing_blocks;
+	struct ugm_plan_chunk *chunks;
+	u32 nr_chunks;
+	struct ugm_plan_tensor *tensors;
+	struct ugm_plan_use *uses;
+	struct ugm_plan_heap queues[UGM_PLAN_NR_QUEUES];
+	struct ugm_plan_lane lanes[UGM_NR_LINKS];
+	u32 *copies;
+	u64 copies_head;
+	u64 nr_copies;
+	u64 copies_room;
+	struct ugm_plan_move *moves;
+	u64 nr_moves;
+	u64 moves_room;
+	bool recording;
+	bool no_memory;
+};
+
+int ugm_planner_make(const struct ugm_layout *layout, struct ugm_planner **planner);
+void ugm_planner_free(struct ugm_planner *p);
+int ugm_planner_play(struct ugm_planner *p, const struct ugm_plan_setting *set,
+		     unsigned int iterations, u64 *iteration_ns);
+int ugm_planner_write(const struct ugm_planner *p, struct ugm_schedule *s);
+
+/* planner_chunk.c: where chunks are, and what is asked of the tiers */
+int ugm_plan_begin(struct ugm_planner *p);
+u64 ugm_plan_expected(const struct ugm_planner *p, u64 launch);
+u64 ugm_plan_launch_at(const struct ugm_planner *p, u64 ns);
+void ugm_plan_leave(struct ugm_planner *p, u32 chunk, u64 gone_ns);
+void ugm_plan_come(struct ugm_planner *p, u32 chunk);
+void ugm_plan_in_flash(struct ugm_planner *p, u32 chunk, u64 gone_ns);
+void ugm_plan_out_of_flash(struct ugm_planner *p, u32 chunk);
+void ugm_plan_settle(struct ugm_planner *p, u32 chunk, u8 home, u8 copies);
+void ugm_plan_take(struct ugm_planner *p, u32 chunk);
+void ugm_plan_forget_copies(struct ugm_planner *p, u32 chunk);
+void ugm_plan_used(struct ugm_planner *p, u32 tensor);
+void ugm_plan_advance(struct ugm_planner *p);
+void ugm_plan_expect(struct ugm_planner *p);
+bool ugm_plan_top(struct ugm_planner *p, enum ugm_plan_queue q, u32 *tensor);
+void ugm_plan_pop(struct ugm_planner *p, enum ugm_plan_queue q);
+u32 ugm_plan_find(const struct ugm_planner *p, u32 tensor, enum ugm_plan_queue q);
+bool ugm_plan_reclaim(struct ugm_planner *p);
+
+/* planner_lane.c: what each link does next */
+bool ugm_plan_dispatch(struct ugm_planner *p);
+void ugm_plan_arrived(struct ugm_planner *p, unsigned int lane);
+void ugm_plan_cancel(struct ugm_planner *p, u32 chunk);
+
+#endif /* UGM_PLANNER_H */

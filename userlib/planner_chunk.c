@@ -1,0 +1,561 @@
+// SPDX-License-Identifier: MIT
+#include <stdlib.h>
+
+#include "array.h"
+#include "planner.h"
+
+/**
+ * DOC: chunks
+ *
+ * Where each chunk is, in which queues its tensor waits therefore, and what the
+ * curves say of it. A queue is a binary heap whose entries are not looked for
+ * when they become void: an entry counts as long as its key is the tensor's and
+ * the tensor has chunks of the queue's classes.
+ */
+
+static const u32 queue_classes[UGM_PLAN_NR_QUEUES] = {
+	[UGM_PLAN_Q_CLEAN] = 1 << UGM_PLAN_CLEAN,
+	[UGM_PLAN_Q_BACKED] = 1 << UGM_PLAN_BACKED,
+	[UGM_PLAN_Q_DIRTY] = 1 << UGM_PLAN_DIRTY,
+	[UGM_PLAN_Q_HOST] = 1 << UGM_PLAN_HOST,
+	[UGM_PLAN_Q_HOST_BACKED] = 1 << UGM_PLAN_HOST_BACKED,
+	[UGM_PLAN_Q_FROM_HOST] = 1 << UGM_PLAN_HOST | 1 << UGM_PLAN_HOST_BACKED,
+	[UGM_PLAN_Q_FROM_FLASH] = 1 << UGM_PLAN_FLASH,
+	[UGM_PLAN_Q_WRITE_BACK] = 1 << UGM_PLAN_DIRTY | 1 << UGM_PLAN_BACKED,
+};
+
+static s64 key_of(const struct ugm_planner *p, const struct ugm_plan_tensor *t,
+		  enum ugm_plan_queue q)
+{
+	if (q == UGM_PLAN_Q_WRITE_BACK)
+		return -(s64)t->next;
+	return q < UGM_PLAN_Q_FROM_HOST ? -(s64)t->next : (s64)t->next;
+}
+
+static bool belongs(const struct ugm_plan_tensor *t, enum ugm_plan_queue q)
+{
+	unsigned int c;
+
+	if (t->next == UGM_NEED_NONE ||
+	    (q == UGM_PLAN_Q_WRITE_BACK && t->overfull == UGM_NEED_NONE))
+		return false;
+	for (c = 0; c < UGM_PLAN_NR_CLASSES; c++)
+		if (queue_classes[q] & 1u << c && t->nr[c])
+			return true;
+	return false;
+}
+
+static void push(struct ugm_planner *p, enum ugm_plan_queue q, u32 tensor)
+{
+	struct ugm_plan_heap *h = &p->queues[q];
+	struct ugm_plan_entry e = { key_of(p, &p->tensors[tensor], q), tensor };
+	struct ugm_plan_entry *entries;
+	u64 i, up;
+
+	entries = ugm_array_room(h->entries, &h->room, h->nr + 1,
+				 sizeof(*entries));
+	if (!entries) {
+		p->no_memory = true;
+		return;
+	}
+	h->entries = entries;
+	for (i = h->nr++; i; i = up) {
+		up = (i - 1) / 2;
+		if (entries[up].key <= e.key)
+			break;
+		entries[i] = entries[up];
+	}
+	entries[i] = e;
+}
+
+/**
+ * ugm_plan_pop() - take the first entry out of a queue
+ * @p: planner
+ * @q: a queue that is not empty
+ *
+ * Context: any.
+ */
+void ugm_plan_pop(struct ugm_planner *p, enum ugm_plan_queue q)
+{
+	struct ugm_plan_heap *h = &p->queues[q];
+	struct ugm_plan_entry last = h->entries[--h->nr];
+	u64 i = 0, down;
+
+	while ((down = 2 * i + 1) < h->nr) {
+		if (down + 1 < h->nr &&
+		    h->entries[down + 1].key < h->entries[down].key)
+			down++;
+		if (last.key <= h->entries[down].key)
+			break;
+		h->entries[i] = h->entries[down];
+		i = down;
+	}
+	if (h->nr)
+		h->entries[i] = last;
+}
+
+/**
+ * ugm_plan_top() - the first tensor of a queue
+ * @p: planner
+ * @q: queue
+ * @tensor: that tensor
+ *
+ * Context: any.
+ * Return: is there one?
+ */
+bool ugm_plan_top(struct ugm_planner *p, enum ugm_plan_queue q, u32 *tensor)
+{
+	struct ugm_plan_heap *h = &p->queues[q];
+	struct ugm_plan_tensor *t;
+
+	for (; h->nr; ugm_plan_pop(p, q)) {
+		t = &p->tensors[h->entries[0].tensor];
+		if (!belongs(t, q) || key_of(p, t, q) != h->entries[0].key)
+			continue;
+		*tensor = h->entries[0].tensor;
+		return true;
+	}
+	return false;
+}
+
+/**
+ * ugm_plan_find() - a chunk because of which a tensor is in a queue
+ * @p: planner
+ * @tensor: tensor
+ * @q: queue
+ *
+ * What came to its home during this launch is left where it is: hints of one
+ * launch all act at its begin.
+ *
+ * Context: any.
+ * Return: a chunk, or UGM_PLAN_NONE.
+ */
+u32 ugm_plan_find(const struct ugm_planner *p, u32 tensor, enum ugm_plan_queue q)
+{
+	const struct ugm_plan_tensor *t = &p->tensors[tensor];
+	u32 i;
+
+	for (i = t->first_chunk; i < t->first_chunk + t->nr_chunks; i++)
+		if (queue_classes[q] & 1u << p->chunks[i].class &&
+		    p->chunks[i].arrived < p->slot)
+			return i;
+	return UGM_PLAN_NONE;
+}
+
+static void enqueue(struct ugm_planner *p, u32 tensor, unsigned int class)
+{
+	unsigned int q;
+
+	for (q = 0; q < UGM_PLAN_NR_QUEUES; q++)
+		if (queue_classes[q] & 1u << class &&
+		    belongs(&p->tensors[tensor], (enum ugm_plan_queue)q))
+			push(p, (enum ugm_plan_queue)q, tensor);
+}
+
+static bool in_host(unsigned int class)
+{
+	return class == UGM_PLAN_HOST || class == UGM_PLAN_HOST_BACKED;
+}
+
+/* What has to be fetched over the GPU link until launch @t->next and later. */
+static void due(struct ugm_planner *p, const struct ugm_plan_chunk *c, int sign)
+{
+	u64 next = p->tensors[c->tensor].next;
+	s64 ns = sign * (s64)(c->bytes * 1000000000.0 /
+			      p->layout->config.pcie_bytes_per_s);
+
+	ugm_curve_add(&p->late, next, p->slot + p->n, ns);
+	p->due_ns += ns;
+}
+
+static unsigned int class_of(const struct ugm_plan_chunk *c)
+{
+	if (c->moving)
+		return UGM_PLAN_AWAY;
+	switch (c->home) {
+	case UGM_TIER_GPU:
+		return c->copies & 1 << UGM_TIER_HOST  ? UGM_PLAN_CLEAN :
+		       c->copies & 1 << UGM_TIER_FLASH ? UGM_PLAN_BACKED :
+							 UGM_PLAN_DIRTY;
+	case UGM_TIER_HOST:
+		return c->copies & 1 << UGM_TIER_FLASH ? UGM_PLAN_HOST_BACKED :
+							 UGM_PLAN_HOST;
+	case UGM_TIER_FLASH:
+		return UGM_PLAN_FLASH;
+	default:
+		return UGM_PLAN_AWAY;
+	}
+}
+
+static void classify(struct ugm_planner *p, struct ugm_plan_chunk *c)
+{
+	struct ugm_plan_tensor *t = &p->tensors[c->tensor];
+	unsigned int class = class_of(c);
+
+	if (class == c->class)
+		return;
+	if (in_host(c->class) && !in_host(class))
+		due(p, c, -1);
+	else if (in_host(class) && !in_host(c->class))
+		due(p, c, 1);
+	t->nr[c->class]--;
+	c->class = (u8)class;
+	if (!t->nr[class]++ && class != UGM_PLAN_AWAY)
+		enqueue(p, c->tensor, class);
+}
+
+/**
+ * ugm_plan_take() - a transfer takes a chunk
+ * @p: planner
+ * @chunk: chunk
+ *
+ * Context: any.
+ */
+void ugm_plan_take(struct ugm_planner *p, u32 chunk)
+{
+	p->chunks[chunk].moving = true;
+	classify(p, &p->chunks[chunk]);
+}
+
+/**
+ * ugm_plan_settle() - a chunk is somewhere, with copies elsewhere
+ * @p: planner
+ * @chunk: chunk
+ * @home: enum ugm_tier
+ * @copies: a bit a tier
+ *
+ * The caller accounts for the room. Context: any.
+ */
+void ugm_plan_settle(struct ugm_planner *p, u32 chunk, u8 home, u8 copies)
+{
+	struct ugm_plan_chunk *c = &p->chunks[chunk];
+	u8 host = 1 << UGM_TIER_HOST;
+	u32 *array;
+
+	if (home != c->home)
+		c->arrived = p->slot;
+	if (home == UGM_TIER_GPU && copies & host && !(c->copies & host && c->home == home)) {
+		array = ugm_array_room(p->copies, &p->copies_room,
+				       p->nr_copies + 1, sizeof(*array));
+		if (array) {
+			p->copies = array;
+			array[p->nr_copies++] = chunk;
+		} else {
+			p->no_memory = true;
+		}
+	}
+	c->home = home;
+	c->copies = copies;
+	c->moving = false;
+	classify(p, c);
+}
+
+/**
+ * ugm_plan_forget_copies() - a chunk is written, or dead
+ * @p: planner
+ * @chunk: chunk in the GPU tier
+ *
+ * Context: any.
+ */
+void ugm_plan_forget_copies(struct ugm_planner *p, u32 chunk)
+{
+	struct ugm_plan_chunk *c = &p->chunks[chunk];
+
+	if (c->copies & 1 << UGM_TIER_HOST)
+		p->host_used -= c->nr;
+	c->copies = 0;
+	classify(p, c);
+}
+
+/**
+ * ugm_plan_reclaim() - give up the oldest copy in the host tier
+ * @p: planner
+ *
+ * Context: any.
+ * Return: was there one?
+ */
+bool ugm_plan_reclaim(struct ugm_planner *p)
+{
+	struct ugm_plan_chunk *c;
+
+	while (p->copies_head < p->nr_copies) {
+		c = &p->chunks[p->copies[p->copies_head++]];
+		if (c->home != UGM_TIER_GPU || c->moving ||
+		    !(c->copies & 1 << UGM_TIER_HOST))
+			continue;
+		p->host_used -= c->nr;
+		c->copies &= (u8)~(1 << UGM_TIER_HOST);
+		classify(p, c);
+		return true;
+	}
+	return false;
+}
+
+static u64 nominal(const struct ugm_planner *p, u64 launch)
+{
+	return launch / p->n * p->start_ns[p->n] + p->start_ns[launch % p->n];
+}
+
+/**
+ * ugm_plan_expected() - when a launch is expected to begin
+ * @p: planner
+ * @launch: launch after the one under way
+ *
+ * Context: any.
+ */
+u64 ugm_plan_expected(const struct ugm_planner *p, u64 launch)
+{
+	u64 began = nominal(p, p->slot), end = nominal(p, p->slot + 1);
+	u64 at = p->slot_ns + (nominal(p, launch) - began);
+
+	/* It takes longer than the last time: so does all that follows. */
+	if (p->now_ns > p->slot_ns + (end - began))
+		at += p->now_ns - p->slot_ns - (end - began);
+	return at;
+}
+
+/**
+ * ugm_plan_launch_at() - the first launch that begins at a time or later
+ * @p: planner
+ * @ns: time
+ *
+ * Context: any.
+ */
+u64 ugm_plan_launch_at(const struct ugm_planner *p, u64 ns)
+{
+	u64 lo = p->slot + 1, hi = p->slot + p->n, mid;
+
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		if (ugm_plan_expected(p, mid) >= ns)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return lo;
+}
+
+/**
+ * ugm_plan_expect() - launches are expected to take as long as in this iteration
+ * @p: planner, at the end of an iteration
+ *
+ * Context: any.
+ */
+void ugm_plan_expect(struct ugm_planner *p)
+{
+	u64 l, k;
+
+	for (l = p->slot; l < p->slot + p->n; l++)
+		ugm_curve_add(&p->late, l, l + 1, (s64)nominal(p, l));
+	for (k = 0; k < p->n; k++)
+		p->start_ns[k + 1] = p->start_ns[k] + p->length_ns[k];
+	for (l = p->slot; l < p->slot + p->n; l++)
+		ugm_curve_add(&p->late, l, l + 1, -(s64)nominal(p, l));
+}
+
+static void on_curve(struct ugm_planner *p, struct ugm_curve *curve, u32 chunk,
+		     u64 from, int sign)
+{
+	const struct ugm_plan_chunk *c = &p->chunks[chunk];
+
+	ugm_curve_add(curve, from, p->tensors[c->tensor].next,
+		      sign * (s64)c->nr);
+}
+
+/**
+ * ugm_plan_leave() - a chunk leaves the GPU tier until its next use
+ * @p: planner
+ * @chunk: chunk
+ * @gone_ns: when its room is free
+ *
+ * Context: any.
+ */
+void ugm_plan_leave(struct ugm_planner *p, u32 chunk, u64 gone_ns)
+{
+	on_curve(p, &p->gpu, chunk,
+		 gone_ns > p->now_ns ? ugm_plan_launch_at(p, gone_ns) : p->slot,
+		 -1);
+}
+
+/**
+ * ugm_plan_come() - a chunk that was to come at its next use comes now
+ * @p: planner
+ * @chunk: chunk
+ *
+ * Context: any.
+ */
+void ugm_plan_come(struct ugm_planner *p, u32 chunk)
+{
+	on_curve(p, &p->gpu, chunk, p->slot, 1);
+}
+
+/**
+ * ugm_plan_in_flash() - the host tier need not hold a chunk until its next use
+ * @p: planner
+ * @chunk: chunk
+ * @gone_ns: when its room is free
+ *
+ * Context: any.
+ */
+void ugm_plan_in_flash(struct ugm_planner *p, u32 chunk, u64 gone_ns)
+{
+	on_curve(p, &p->host, chunk,
+		 gone_ns > p->now_ns ? ugm_plan_launch_at(p, gone_ns) : p->slot,
+		 -1);
+}
+
+/**
+ * ugm_plan_out_of_flash() - a chunk in flash comes back before its next use
+ * @p: planner
+ * @chunk: chunk
+ *
+ * Context: any.
+ */
+void ugm_plan_out_of_flash(struct ugm_planner *p, u32 chunk)
+{
+	on_curve(p, &p->host, chunk, p->slot, 1);
+}
+
+/* What lies ahead of a tensor whose next use is @t->cursor, of iteration @it. */
+static void look_ahead(struct ugm_planner *p, u32 tensor, u64 it)
+{
+	struct ugm_plan_tensor *t = &p->tensors[tensor];
+	const struct ugm_plan_use *next = &p->uses[t->first_use + t->cursor];
+	const struct ugm_plan_use *last =
+		&p->uses[t->first_use + (t->cursor ? t->cursor : t->nr_uses) - 1];
+	u64 before = t->cursor ? it : it - 1;
+
+	t->next = it * p->n + next->kernel;
+	t->overfull = last->overfull ?
+			      before * p->n + last->kernel + last->overfull :
+			      UGM_NEED_NONE;
+}
+
+static void die(struct ugm_planner *p, u32 tensor)
+{
+	struct ugm_plan_tensor *t = &p->tensors[tensor];
+	u32 i;
+
+	for (i = t->first_chunk; i < t->first_chunk + t->nr_chunks; i++) {
+		if (p->chunks[i].moving)
+			ugm_plan_cancel(p, i);
+		ugm_plan_forget_copies(p, i);
+		if (p->chunks[i].home == UGM_TIER_GPU)
+			p->used -= p->chunks[i].nr;
+		ugm_plan_settle(p, i, UGM_TIER_NONE, 0);
+	}
+}
+
+/**
+ * ugm_plan_used() - the launch before this one used a tensor
+ * @p: planner
+ * @tensor: tensor
+ *
+ * Context: any.
+ */
+void ugm_plan_used(struct ugm_planner *p, u32 tensor)
+{
+	struct ugm_plan_tensor *t = &p->tensors[tensor];
+	u64 it = (p->slot - 1) / p->n;
+	unsigned int class;
+
+	if (++t->cursor == t->nr_uses) {
+		t->cursor = 0;
+		it++;
+		if (!p->layout->trace->tensors[tensor].global)
+			die(p, tensor);
+	}
+	look_ahead(p, tensor, it);
+	for (class = UGM_PLAN_AWAY + 1; class < UGM_PLAN_NR_CLASSES; class++)
+		if (t->nr[class])
+			enqueue(p, tensor, class);
+}
+
+static s64 outside(const struct ugm_planner *p, u32 kernel)
+{
+	return p->live[kernel] > p->capacity ? p->live[kernel] - p->capacity : 0;
+}
+
+/**
+ * ugm_plan_advance() - the launch under way has ended
+ * @p: planner
+ *
+ * Context: any.
+ */
+void ugm_plan_advance(struct ugm_planner *p)
+{
+	u32 k = (u32)(p->slot % p->n);
+
+	p->length_ns[k] = p->now_ns - p->slot_ns;
+	ugm_curve_set(&p->gpu, p->slot, p->live[k]);
+	ugm_curve_set(&p->host, p->slot, outside(p, k));
+	ugm_curve_set(&p->late, p->slot,
+		      p->due_ns - (s64)nominal(p, p->slot + p->n));
+	p->slot++;
+	p->slot_ns = p->now_ns;
+	if (p->copies_head > p->nr_copies / 2) {
+		memmove(p->copies, p->copies + p->copies_head,
+			(p->nr_copies - p->copies_head) * sizeof(*p->copies));
+		p->nr_copies -= p->copies_head;
+		p->copies_head = 0;
+	}
+}
+
+/**
+ * ugm_plan_begin() - everything is where it is before the first iteration
+ * @p: planner
+ *
+ * Global tensors are in flash, all else is nowhere. The first iteration has the
+ * number 1, so that there is one before it.
+ *
+ * Context: any.
+ * Return: 0 or -ENOMEM.
+ */
+int ugm_plan_begin(struct ugm_planner *p)
+{
+	const struct ugm_trace *trace = p->layout->trace;
+	struct ugm_plan_tensor *t;
+	unsigned int q;
+	u32 i, j, k;
+
+	for (q = 0; q < UGM_PLAN_NR_QUEUES; q++)
+		p->queues[q].nr = 0;
+	for (i = 0; i < UGM_NR_LINKS; i++)
+		p->lanes[i].chunk = UGM_PLAN_NONE;
+	p->used = p->host_used = 0;
+	p->copies_head = p->nr_copies = 0;
+	p->nr_moves = 0;
+	p->due_ns = 0;
+	p->now_ns = p->slot_ns = 0;
+	p->slot = p->n;
+	for (k = 0; k < p->n; k++) {
+		ugm_curve_set(&p->gpu, k, p->live[k]);
+		ugm_curve_set(&p->host, k, outside(p, k));
+		ugm_curve_set(&p->late, k, -(s64)nominal(p, p->n + k));
+	}
+	for (i = 0; i < trace->nr_tensors; i++) {
+		t = &p->tensors[i];
+		t->cursor = 0;
+		if (!t->nr_chunks)
+			continue;
+		memset(t->nr, 0, sizeof(t->nr));
+		t->nr[UGM_PLAN_AWAY] = t->nr_chunks;
+		look_ahead(p, i, 1);
+		for (j = t->first_chunk; j < t->first_chunk + t->nr_chunks; j++) {
+			struct ugm_plan_chunk *c = &p->chunks[j];
+
+			c->class = UGM_PLAN_AWAY;
+			c->home = UGM_TIER_NONE;
+			c->copies = 0;
+			c->moving = c->written = false;
+			c->arrived = 0;
+			if (!trace->tensors[i].global)
+				continue;
+			ugm_plan_settle(p, j, UGM_TIER_FLASH, 0);
+			c->arrived = 0;
+			ugm_plan_leave(p, j, 0);
+			ugm_plan_in_flash(p, j, 0);
+		}
+	}
+	return p->no_memory ? -ENOMEM : 0;
+}

@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: MIT
+#include "array.h"
+#include "planner.h"
+
+/**
+ * DOC: lanes
+ *
+ * What each link does next. Into the GPU tier: what the launch under way misses,
+ * then what is needed soonest, if the GPU tier has room for it until then, and
+ * if waiting longer would not do. Out of it: victims, as long as the GPU tier's
+ * curve exceeds its capacity somewhere, then copies in advance. The flash link
+ * does the same for the host tier.
+ */
+
+static void record(struct ugm_planner *p, u32 chunk, u8 op, u8 tier, u64 need)
+{
+	struct ugm_plan_move *moves;
+
+	if (!p->recording)
+		return;
+	moves = ugm_array_room(p->moves, &p->moves_room, p->nr_moves + 1,
+			       sizeof(*moves));
+	if (!moves) {
+		p->no_memory = true;
+		return;
+	}
+	p->moves = moves;
+	moves[p->nr_moves++] = (struct ugm_plan_move){
+		.launch = p->slot, .need = need, .chunk = chunk, .op = op,
+		.tier = tier,
+	};
+}
+
+static u64 transfer_ns(const struct ugm_planner *p, unsigned int lane, u32 chunk)
+{
+	const struct ugm_config *c = &p->layout->config;
+	const struct ugm_plan_lane *beside =
+		&p->lanes[lane == UGM_LINK_GPU_IN ? UGM_LINK_FLASH_READ :
+						   UGM_LINK_FLASH_WRITE];
+	double bandwidth;
+
+	switch (lane) {
+	case UGM_LINK_FLASH_READ:
+		bandwidth = (double)c->flash_read_bytes_per_s;
+		break;
+	case UGM_LINK_FLASH_WRITE:
+		bandwidth = (double)c->flash_write_bytes_per_s;
+		break;
+	default:
+		bandwidth = (double)c->pcie_bytes_per_s;
+		/* What goes between GPU and flash takes a turn of this link. */
+		if (lane == UGM_LINK_GPU_IN && beside->chunk != UGM_PLAN_NONE &&
+		    beside->dst == UGM_TIER_GPU)
+			bandwidth -= (double)c->flash_read_bytes_per_s;
+		if (lane == UGM_LINK_GPU_OUT && beside->chunk != UGM_PLAN_NONE &&
+		    p->chunks[beside->chunk].home == UGM_TIER_GPU)
+			bandwidth -= (double)c->flash_write_bytes_per_s;
+		if (bandwidth < (double)c->pcie_bytes_per_s / 8)
+			bandwidth = (double)c->pcie_bytes_per_s / 8;
+	}
+	return (u64)((double)p->chunks[chunk].bytes * 1e9 / bandwidth);
+}
+
+static u64 start(struct ugm_planner *p, unsigned int lane, u32 chunk, u8 dst,
+		 bool copy)
+{
+	struct ugm_plan_lane *l = &p->lanes[lane];
+
+	l->end_ns = p->now_ns + transfer_ns(p, lane, chunk);
+	l->chunk = chunk;
+	l->dst = dst;
+	l->copy = copy;
+	if (dst == UGM_TIER_GPU)
+		p->used += p->chunks[chunk].nr;
+	else if (dst == UGM_TIER_HOST)
+		p->host_used += p->chunks[chunk].nr;
+	ugm_plan_take(p, chunk);
+	return l->end_ns;
+}
+
+/**
+ * ugm_plan_cancel() - a transfer is given up
+ * @p: planner
+ * @chunk: a chunk that moves
+ *
+ * Context: any.
+ */
+void ugm_plan_cancel(struct ugm_planner *p, u32 chunk)
+{
+	struct ugm_plan_chunk *c = &p->chunks[chunk];
+	unsigned int i;
+
+	for (i = 0; i < UGM_NR_LINKS; i++) {
+		if (p->lanes[i].chunk != chunk)
+			continue;
+		p->lanes[i].chunk = UGM_PLAN_NONE;
+		if (p->lanes[i].dst == UGM_TIER_GPU)
+			p->used -= c->nr;
+		else if (p->lanes[i].dst == UGM_TIER_HOST)
+			p->host_used -= c->nr;
+	}
+	ugm_plan_settle(p, chunk, c->home, c->copies);
+}
+
+/**
+ * ugm_plan_arrived() - a transfer is over
+ * @p: planner
+ * @lane: its link
+ *
+ * Context: any.
+ */
+void ugm_plan_arrived(struct ugm_planner *p, unsigned int lane)
+{
+	struct ugm_plan_lane *l = &p->lanes[lane];
+	u32 chunk = l->chunk;
+	struct ugm_plan_chunk *c = &p->chunks[chunk];
+	u8 copies = c->copies;
+
+	l->chunk = UGM_PLAN_NONE;
+	if (l->copy) {
+		ugm_plan_settle(p, chunk, c->home, copies | (u8)(1 << l->dst));
+		return;
+	}
+	if (c->home == UGM_TIER_GPU)
+		p->used -= c->nr;
+	else if (c->home == UGM_TIER_HOST && l->dst == UGM_TIER_FLASH)
+		p->host_used -= c->nr;
+	else
+		copies |= (u8)(1 << c->home); /* it stays a valid copy */
+	copies &= (u8)~(1 << l->dst);
+	ugm_plan_settle(p, chunk, l->dst, copies);
+	if (c->written)
+		ugm_plan_forget_copies(p, chunk);
+}
+
+static bool gpu_has_room(struct ugm_planner *p, u32 chunk, bool demand)
+{
+	s64 nr = p->chunks[chunk].nr;
+
+	if (demand)
+		return p->used + nr <= p->capacity;
+	return p->used + p->missing_blocks + nr <= p->capacity &&
+	       ugm_curve_max(&p->gpu, p->slot + 1,
+			     p->tensors[p->chunks[chunk].tensor].next) +
+			       nr <= p->capacity;
+}
+
+/* Of what the launch under way misses, the first that is in a tier. */
+static u32 missing_in(const struct ugm_planner *p, u8 tier)
+{
+	const struct ugm_plan_chunk *c;
+	u32 i;
+
+	for (i = 0; p->waiting && i < p->nr_missing; i++) {
+		c = &p->chunks[p->missing[i]];
+		if (c->home == tier && !c->moving)
+			return p->missing[i];
+	}
+	return UGM_PLAN_NONE;
+}
+
+static void demand(struct ugm_planner *p, unsigned int lane, u32 chunk)
+{
+	p->missing_blocks -= p->chunks[chunk].nr;
+	if (p->chunks[chunk].home == UGM_TIER_FLASH)
+		ugm_plan_out_of_flash(p, chunk);
+	record(p, chunk, UGM_OP_PREFETCH, UGM_TIER_GPU, p->slot);
+	start(p, lane, chunk, UGM_TIER_GPU, false);
+}
+
+/* Time in hand before the host's data has to be fetched. */
+static s64 slack(const struct ugm_planner *p)
+{
+	s64 late = ugm_curve_max(&p->late, p->slot + 1, p->slot + p->n);
+	u64 next = ugm_plan_expected(p, p->slot + 1);
+	u64 base = (p->slot + 1) / p->n * p->start_ns[p->n] +
+		   p->start_ns[(p->slot + 1) % p->n];
+
+	return (s64)next - (s64)p->now_ns - late - (s64)base;
+}
+
+static void choose_in(struct ugm_planner *p)
+{
+	u32 chunk = missing_in(p, UGM_TIER_HOST), tensor;
+
+	if (chunk != UGM_PLAN_NONE) {
+		if (gpu_has_room(p, chunk, true))
+			demand(p, UGM_LINK_GPU_IN, chunk);
+		return;
+	}
+	if (!ugm_plan_top(p, UGM_PLAN_Q_FROM_HOST, &tensor) ||
+	    (p->set.host_lead < 1 &&
+	     (double)slack(p) > p->set.host_lead * (double)p->start_ns[p->n]))
+		return;
+	chunk = ugm_plan_find(p, tensor, UGM_PLAN_Q_FROM_HOST);
+	if (chunk == UGM_PLAN_NONE || !gpu_has_room(p, chunk, false))
+		return;
+	record(p, chunk, UGM_OP_PREFETCH, UGM_TIER_GPU, p->tensors[tensor].next);
+	ugm_plan_come(p, chunk);
+	start(p, UGM_LINK_GPU_IN, chunk, UGM_TIER_GPU, false);
+}
+
+static void choose_read(struct ugm_planner *p)
+{
+	u32 chunk = missing_in(p, UGM_TIER_FLASH), tensor;
+	u64 next;
+	s64 nr;
+
+	if (chunk != UGM_PLAN_NONE) {
+		if (gpu_has_room(p, chunk, true))
+			demand(p, UGM_LINK_FLASH_READ, chunk);
+		return;
+	}
+	if (!ugm_plan_top(p, UGM_PLAN_Q_FROM_FLASH, &tensor))
+		return;
+	chunk = ugm_plan_find(p, tensor, UGM_PLAN_Q_FROM_FLASH);
+	if (chunk == UGM_PLAN_NONE)
+		return;
+	next = p->tensors[tensor].next;
+	nr = p->chunks[chunk].nr;
+	if (p->host_used + nr <= p->host_limit &&
+	    ugm_curve_max(&p->host, p->slot + 1, next) + nr <= p->host_limit) {
+		record(p, chunk, UGM_OP_PREFETCH, UGM_TIER_HOST, next);
+		ugm_plan_out_of_flash(p, chunk);
+		start(p, UGM_LINK_FLASH_READ, chunk, UGM_TIER_HOST, false);
+	} else if (gpu_has_room(p, chunk, false)) {
+		record(p, chunk, UGM_OP_PREFETCH, UGM_TIER_GPU, next);
+		ugm_plan_out_of_flash(p, chunk);
+		ugm_plan_come(p, chunk);
+		start(p, UGM_LINK_FLASH_READ, chunk, UGM_TIER_GPU, false);
+	}
+}
+
+/* The best victim of one queue that is needed after launch @beyond. */
+static double victim(struct ugm_planner *p, enum ugm_plan_queue q, u64 beyond,
+		     double weight, u32 *chunk)
+{
+	u32 tensor;
+
+	if (!ugm_plan_top(p, q, &tensor) || p->tensors[tensor].next <= beyond)
+		return 0;
+	*chunk = ugm_plan_find(p, tensor, q);
+	if (*chunk == UGM_PLAN_NONE)
+		return 0;
+	return weight * (double)(ugm_plan_expected(p, p->tensors[tensor].next) -
+				 p->now_ns);
+}
+
+/* Clean data leaves the host tier for nothing until @nr blocks fit. */
+static bool host_has_room(struct ugm_planner *p, s64 nr)
+{
+	u32 tensor, chunk;
+
+	while (p->host_used + nr > p->host_limit) {
+		if (ugm_plan_reclaim(p))
+			continue;
+		if (!ugm_plan_top(p, UGM_PLAN_Q_HOST_BACKED, &tensor))
+			return false;
+		chunk = ugm_plan_find(p, tensor, UGM_PLAN_Q_HOST_BACKED);
+		if (chunk == UGM_PLAN_NONE)
+			return false;
+		record(p, chunk, UGM_OP_EVICT, UGM_TIER_FLASH, UGM_NEED_NONE);
+		p->host_used -= p->chunks[chunk].nr;
+		ugm_plan_settle(p, chunk, UGM_TIER_FLASH, 0);
+		ugm_plan_in_flash(p, chunk, 0);
+	}
+	return true;
+}
+
+static void drop(struct ugm_planner *p, u32 chunk, u8 tier)
+{
+	struct ugm_plan_chunk *c = &p->chunks[chunk];
+
+	record(p, chunk, UGM_OP_EVICT, tier, UGM_NEED_NONE);
+	p->used -= c->nr;
+	ugm_plan_settle(p, chunk, tier, c->copies & (u8)~(1 << tier));
+	ugm_plan_leave(p, chunk, 0);
+	if (tier == UGM_TIER_FLASH)
+		ugm_plan_in_flash(p, chunk, 0);
+}
+
+static void send(struct ugm_planner *p, u32 chunk)
+{
+	u64 gone;
+
+	if (host_has_room(p, p->chunks[chunk].nr)) {
+		record(p, chunk, UGM_OP_EVICT, UGM_TIER_HOST, UGM_NEED_NONE);
+		gone = start(p, UGM_LINK_GPU_OUT, chunk, UGM_TIER_HOST, false);
+		ugm_plan_leave(p, chunk, gone);
+	} else if (p->lanes[UGM_LINK_FLASH_WRITE].chunk == UGM_PLAN_NONE) {
+		record(p, chunk, UGM_OP_EVICT, UGM_TIER_FLASH, UGM_NEED_NONE);
+		gone = start(p, UGM_LINK_FLASH_WRITE, chunk, UGM_TIER_FLASH,
+			     false);
+		ugm_plan_leave(p, chunk, gone);
+		ugm_plan_in_flash(p, chunk, gone);
+	}
+}
+
+static void write_back(struct ugm_planner *p)
+{
+	u32 tensor, chunk;
+
+	while (ugm_plan_top(p, UGM_PLAN_Q_WRITE_BACK, &tensor)) {
+		chunk = p->tensors[tensor].overfull > p->slot &&
+					p->tensors[tensor].next > p->slot ?
+				ugm_plan_find(p, tensor,
+					      UGM_PLAN_Q_WRITE_BACK) :
+				UGM_PLAN_NONE;
+		if (chunk == UGM_PLAN_NONE) {
+			ugm_plan_pop(p, UGM_PLAN_Q_WRITE_BACK);
+			continue;
+		}
+		if (p->host_used + p->chunks[chunk].nr > p->host_limit)
+			return;
+		record(p, chunk, UGM_OP_WRITEBACK, UGM_TIER_HOST,
+		       p->tensors[tensor].overfull);
+		start(p, UGM_LINK_GPU_OUT, chunk, UGM_TIER_HOST, true);
+		return;
+	}
+}
+
+static void choose_out(struct ugm_planner *p)
+{
+	u64 from = p->waiting ? p->slot : p->slot + 1, over;
+	u32 clean, backed, dirty, chunk;
+	double c, b, d;
+	bool near;
+
+	for (;;) {
+		over = ugm_curve_first_over(&p->gpu, from, p->slot + p->n,
+					    p->capacity);
+		if (over == p->slot + p->n)
+			break;
+		near = ugm_plan_expected(p, over) <=
+		       p->now_ns + p->set.drop_lead *
+					   (double)p->start_ns[p->n];
+		c = near ? victim(p, UGM_PLAN_Q_CLEAN, over,
+				  p->set.clean_weight, &clean) : 0;
+		b = p->set.flash_weight > 0 && !near ? 0 : victim(p, UGM_PLAN_Q_BACKED, over,
+			   p->set.flash_weight > 0 ? p->set.flash_weight : 1,
+			   &backed);
+		d = victim(p, UGM_PLAN_Q_DIRTY, over, 1, &dirty);
+		if (c > 0 && c >= b && c >= d) {
+			drop(p, clean, UGM_TIER_HOST);
+			continue;
+		}
+		if (b > 0 && b >= d && p->set.flash_weight > 0) {
+			drop(p, backed, UGM_TIER_FLASH);
+			continue;
+		}
+		if (b <= 0 && d <= 0)
+			break;
+		if (p->lanes[UGM_LINK_GPU_OUT].chunk != UGM_PLAN_NONE)
+			return;
+		chunk = b >= d ? backed : dirty;
+		if (near) {
+			send(p, chunk);
+		} else if (p->host_used + p->chunks[chunk].nr <= p->host_limit) {
+			record(p, chunk, UGM_OP_WRITEBACK, UGM_TIER_HOST, over);
+			start(p, UGM_LINK_GPU_OUT, chunk, UGM_TIER_HOST, true);
+		}
+		return;
+	}
+	if (p->set.write_back &&
+	    p->lanes[UGM_LINK_GPU_OUT].chunk == UGM_PLAN_NONE)
+		write_back(p);
+}
+
+static void choose_write(struct ugm_planner *p)
+{
+	u32 backed, dirty;
+	double b, d;
+	u64 over;
+
+	for (;;) {
+		over = ugm_curve_first_over(&p->host, p->slot + 1,
+					    p->slot + p->n, p->host_limit);
+		if (over == p->slot + p->n)
+			return;
+		b = victim(p, UGM_PLAN_Q_HOST_BACKED, over,
+			   p->set.clean_weight, &backed);
+		d = victim(p, UGM_PLAN_Q_HOST, over, 1, &dirty);
+		if (b > 0 && b >= d) {
+			record(p, backed, UGM_OP_EVICT, UGM_TIER_FLASH,
+			       UGM_NEED_NONE);
+			p->host_used -= p->chunks[backed].nr;
+			ugm_plan_settle(p, backed, UGM_TIER_FLASH, 0);
+			ugm_plan_in_flash(p, backed, 0);
+			continue;
+		}
+		if (d <= 0 ||
+		    p->lanes[UGM_LINK_FLASH_WRITE].chunk != UGM_PLAN_NONE)
+			return;
+		record(p, dirty, UGM_OP_EVICT, UGM_TIER_FLASH, UGM_NEED_NONE);
+		ugm_plan_in_flash(p, dirty,
+				  start(p, UGM_LINK_FLASH_WRITE, dirty,
+					UGM_TIER_FLASH, false));
+		return;
+	}
+}
+
+/* First touches take what room there is. */
+static void allocate(struct ugm_planner *p)
+{
+	struct ugm_plan_chunk *c;
+	u32 i;
+
+	for (i = 0; p->waiting && i < p->nr_missing; i++) {
+		c = &p->chunks[p->missing[i]];
+		if (c->home != UGM_TIER_NONE || p->used + c->nr > p->capacity)
+			continue;
+		p->used += c->nr;
+		p->missing_blocks -= c->nr;
+		ugm_plan_settle(p, p->missing[i], UGM_TIER_GPU, 0);
+	}
+}
+
+/**
+ * ugm_plan_dispatch() - start what can be started now
+ * @p: planner
+ *
+ * Context: any.
+ * Return: is any link busy?
+ */
+bool ugm_plan_dispatch(struct ugm_planner *p)
+{
+	const struct ugm_plan_lane *l = p->lanes;
+	bool busy = false;
+	unsigned int i;
+
+	allocate(p);
+	if (l[UGM_LINK_FLASH_READ].chunk == UGM_PLAN_NONE)
+		choose_read(p);
+	if (l[UGM_LINK_GPU_IN].chunk == UGM_PLAN_NONE)
+		choose_in(p);
+	choose_out(p);
+	choose_write(p);
+	allocate(p);
+	for (i = 0; i < UGM_NR_LINKS; i++)
+		busy |= l[i].chunk != UGM_PLAN_NONE;
+	return busy;
+}
