@@ -1,0 +1,64 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Files are written whole or not at all; pipes and devices directly.
+
+. "$(dirname "$0")/../lib/cli.sh"
+
+"$ugm" gen bert-base --layers 1 --vocabulary 1000 --batch 1 -o t.trace 2>/dev/null
+
+alone()
+{
+	[ "$(ls -A "$1" | grep -cvE "^($2)$")" = 0 ]
+}
+
+mkdir d
+echo old > d/s
+exits 0 "a file is replaced" plan t.trace --policy deepum -o d/s
+check "by a schedule" grep -q '^# ugm-schedule 1' d/s
+check "and nothing else is left" alone d s
+
+echo old > d/s
+chmod 640 d/s
+"$ugm" plan t.trace --policy deepum -o d/s
+check "its mode stays" test "$(stat -c %a d/s)" = 640
+ln -s s d/link
+exits 0 "through a symbolic link" plan t.trace --policy uvm -o d/link
+check "the link stays" test -L d/link
+check "what it points to is new" test "$(grep -c '^at' d/s)" = 0
+
+(umask 027; "$ugm" plan t.trace --policy uvm -o d/new)
+check "a new file has the usual mode" test "$(stat -c %a d/new)" = 640
+
+exits 1 "a folder that does not exist" plan t.trace --policy uvm -o no/s
+says "no/s: cannot write: No such file"
+exits 1 "a folder as a file" plan t.trace --policy uvm -o d
+exits 1 "a full device" plan t.trace --policy deepum -o /dev/full
+says "No space left"
+"$ugm" plan t.trace --policy deepum -o - > /dev/full 2>.err
+check "a full standard output is noticed" test $? = 1
+"$ugm" simulate t.trace --policy uvm > /dev/full 2>.err
+check "also of a table" test $? = 1
+"$ugm" simulate t.trace --policy uvm --json - > /dev/full 2>.err
+check "also of JSON" test $? = 1
+
+"$ugm" plan t.trace --policy deepum -o a
+"$ugm" plan t.trace --policy deepum -o - > b
+check "the standard output has the same" cmp a b
+mkfifo fifo
+cat fifo > c & reader=$!
+"$ugm" plan t.trace --policy deepum -o fifo
+wait $reader
+check "a pipe has the same" cmp a c
+
+# A failed run keeps what was there, and leaves nothing behind.
+mkdir e
+echo old > e/r.json
+echo old > e/log
+echo "at 0 prefetch 0 0 0 gpu need=0" > bad
+"$ugm" simulate t.trace --schedule bad --json e/r.json --launches e/log --gpu-mem 1 2>/dev/null
+check "a refused machine keeps the log" test "$(cat e/log)" = old
+echo "at 0 nonsense" > bad
+"$ugm" simulate t.trace --schedule bad --json e/r.json --launches e/log 2>/dev/null
+check "a bad schedule keeps the log" test "$(cat e/log)" = old
+check "and nothing else is left behind" alone e 'r.json|log'
+done_testing

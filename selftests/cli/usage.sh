@@ -1,0 +1,69 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Help, exit statuses, and what is said about a wrong command line.
+
+. "$(dirname "$0")/../lib/cli.sh"
+
+exits 0 "help" --help
+says "simulate"
+exits 0 "version" --version
+says "ugm 0."
+exits 2 "no verb"
+refuses "unknown verb 'analyse'" analyse
+refuses "unknown verb 'explain'" explain x
+for verb in gen plan simulate compare; do
+	exits 0 "help of $verb" "$verb" --help
+	says "usage: ugm $verb"
+done
+
+"$ugm" gen bert-base --layers 2 --batch 2 -o t.trace 2>/dev/null
+refuses "unknown option '--polcy'" simulate t.trace --polcy uvm
+refuses "unknown option '--block'" simulate t.trace --policy uvm --block 4K
+refuses "--policy needs an argument" simulate t.trace --policy
+refuses "either --policy or --schedule" simulate t.trace
+refuses "either --policy or --schedule" simulate t.trace --policy uvm --schedule s
+refuses "too few operands" simulate --policy uvm
+refuses "operand 'u.trace' is too much" simulate t.trace u.trace --policy uvm
+refuses "policy 'nonsense' is not built in; available: ideal" simulate t.trace --policy nonsense
+refuses "policy 'nonsense' is not built in" compare t.trace --policies uvm,nonsense
+refuses "'uvm' is there twice" compare t.trace --policies uvm,uvm
+refuses "policy '' is not built in" compare t.trace --policies uvm,
+refuses "--csv takes no argument" compare t.trace --csv=f
+refuses "'ideal' is a computed row" plan t.trace --policy ideal -o s
+refuses "-o is missing" plan t.trace --policy uvm
+refuses "--policy is missing" plan t.trace -o s
+
+refuses "--gpu-mem: '40X' is not a size" simulate t.trace --policy uvm --gpu-mem 40X
+refuses "--gpu-mem: '-1' is not a size" simulate t.trace --policy uvm --gpu-mem -1
+refuses "--gpu-mem: '' is not a size" simulate t.trace --policy uvm --gpu-mem=
+refuses "is not a number of bytes" simulate t.trace --policy uvm --gpu-mem 0.3
+refuses "--host-mem: 9999999T" simulate t.trace --policy uvm --host-mem 9999999T
+refuses "--pcie-bw: '16GB' is not a bandwidth" simulate t.trace --policy uvm --pcie-bw 16GB
+refuses "--flash-read-bw: 0: allowed are" simulate t.trace --policy uvm --flash-read-bw 0
+refuses "--overlap: 'half' is not one of: full, none" simulate t.trace --policy uvm --overlap half
+refuses "--scale: 0: allowed" simulate t.trace --policy uvm --scale 0
+refuses "--scale: '2.5' is not a whole number" simulate t.trace --policy uvm --scale 2.5
+refuses "--iterations: 0: allowed" simulate t.trace --policy uvm --iterations 0
+refuses "block size 5000" simulate t.trace --policy uvm --block-size 5000
+refuses "block size 4194304" simulate t.trace --policy uvm --block-size 4M
+refuses "at most 2^32" simulate t.trace --policy uvm --scale 4096 --block-size 2M
+refuses "'other' is not one of: g10-paper" simulate t.trace --policy uvm --preset other
+
+exits 2 "gen without a model" gen
+says "bert-base"
+exits 2 "gen of an unknown model" gen bert -o x
+says "gpt2-medium"
+refuses "-o is missing" gen gpt2
+refuses "GPU 'mine' is not one of: a100-40gb" gen gpt2 --gpu mine -o x
+refuses "--batch: 0: allowed" gen gpt2 --batch 0 -o x
+refuses "hidden 768 is not a multiple of heads 5" gen gpt2 --heads 5 -o x
+refuses "--optimizer: 'rms' is not one of: adam, sgd" gen gpt2 --optimizer rms -o x
+check "nothing was written" test ! -e x
+
+refuses "no.trace: No such file" simulate no.trace --policy uvm
+refuses "Is a directory" simulate . --policy uvm
+echo "tensor 1 2 global" > bad.trace
+refuses "bad.trace:1: 4 words" simulate bad.trace --policy uvm
+refuses "bad.trace:1: 4 words" compare t.trace bad.trace
+refuses "bad.trace:1: 4 words" plan bad.trace --policy uvm -o s
+done_testing
