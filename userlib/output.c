@@ -99,9 +99,11 @@ int ugm_output_commit(struct ugm_output *o, struct ugm_error *err)
 {
 	int error = 0;
 
-	errno = EIO;
-	if (ferror(o->file) || fflush(o->file))
+	/* An earlier write may have failed; the reason shows again, or is lost. */
+	if (fflush(o->file))
 		error = errno;
+	else if (ferror(o->file))
+		error = EIO;
 	if (!error && o->temporary && fsync(fileno(o->file)))
 		error = errno;
 	if (o->file != stdout && fclose(o->file) && !error)
