@@ -8,29 +8,29 @@
 
 . "$(dirname "$0")/../lib/replay.sh"
 
-small="--gpu-mem 4G --scale 64 --block-size 4096"
-generate bert bert-base --batch 32 --seq 128
-generate gpt2 gpt2 --batch 8 --seq 256
+small="--gpu-mem 1536M --scale 64 --block-size 4096"
+generate bert bert-base --batch 32 --seq 128 --layers 3
+generate gpt2 gpt2 --batch 4 --seq 256 --layers 3
 
 for policy in uvm deepum; do
 	# shellcheck disable=SC2086  # options are words
 	replay_agrees "bert $policy" "$tmp/bert.trace" --policy $policy $small
 	# Little host memory: flash, and the planner lane, take part.
 	# shellcheck disable=SC2086
-	replay_agrees "bert $policy, 2 GiB of host" "$tmp/bert.trace" \
-		--policy $policy $small --host-mem 2G
+	replay_agrees "bert $policy, little host memory" "$tmp/bert.trace" \
+		--policy $policy $small --host-mem 512M
 done
 # shellcheck disable=SC2086
 replay_agrees "gpt2 deepum, no overlap, no host" "$tmp/gpt2.trace" \
 	--policy deepum $small --host-mem 0 --overlap none
 # shellcheck disable=SC2086
 replay_agrees "gpt2 deepum, no server" "$tmp/gpt2.trace" \
-	--policy deepum $small --host-mem 1G --no-server
+	--policy deepum $small --host-mem 512M --no-server
 
 # It is the same on the next run, and a comparison that cannot fail is none:
 # one nanosecond of latency more on one side must be seen.
 # shellcheck disable=SC2086
-options="--policy deepum $small --host-mem 2G"
+options="--policy deepum $small --host-mem 512M"
 # shellcheck disable=SC2086
 if replay again "$tmp/bert.trace" $options &&
    predict first "$tmp/bert.trace" $options && agree again first; then

@@ -8,8 +8,8 @@
 
 . "$(dirname "$0")/../lib/replay.sh"
 
-options="--policy deepum --gpu-mem 4G --scale 64 --block-size 4096 --host-mem 1G"
-generate bert bert-base --batch 32 --seq 128
+options="--policy deepum --gpu-mem 1536M --scale 64 --block-size 4096 --host-mem 256M"
+generate bert bert-base --batch 32 --seq 128 --layers 3
 trace=$tmp/bert.trace
 
 stat_of()
@@ -28,12 +28,7 @@ lane_bytes()
 # shellcheck disable=SC2086  # options are words
 predict sim "$trace" $options || echo "# simulate failed"
 
-data_units()
-{
-	ugm info --json > "$tmp/info.json"
-	json_value "$tmp/info.json" "$1"
-}
-
+began=$(date +%s%N)
 # shellcheck disable=SC2086
 if replay run "$trace" $options && agree run sim; then
 	ok "a run with its server"
@@ -41,6 +36,7 @@ else
 	sed 's/^/# /' "$tmp/run.log" | tail -n 5
 	not_ok "a run with its server"
 fi
+took=$(($(date +%s%N) - began))
 ugm stat --json > "$tmp/stat.json"
 planner=$(lane_bytes planner planned)
 kernel=$(lane_bytes kernel planned | awk '{ print $1 }')
@@ -73,7 +69,7 @@ while [ $killed -lt 10 ] && [ $tries -lt 30 ]; do
 		wait $runner
 		continue
 	fi
-	sleep "$(awk "BEGIN { print 0.2 + $tries * 0.23 }")"
+	sleep "$(awk "BEGIN { print $took / 1e9 * ($tries % 10) * 0.07 }")"
 	had=0
 	if [ $outstanding -lt 5 ]; then
 		# Stop it, so that a lease it has taken is seen.
