@@ -347,7 +347,7 @@ int ugm_demand_enter(struct ugm_engine *e, struct ugm_demand *d)
 	return 0;
 }
 
-/* Somebody else waits for a block whose batch will not come: fetch it now. */
+/* Fetch a block for somebody else who waits for it, if anybody does. */
 static void hand_over(struct ugm_engine *e, struct ugm_block *b)
 {
 	struct ugm_demand *d;
@@ -364,6 +364,29 @@ static void hand_over(struct ugm_engine *e, struct ugm_block *b)
 			}
 }
 
+/*
+ * Others may wait for blocks of a demand that is over: for a batch of it that
+ * will not come, or in another tier than this one, which gave up their moves.
+ */
+static void hand_over_all(struct ugm_engine *e, struct ugm_demand *d)
+{
+	const struct ugm_operand *o;
+	struct ugm_block *b;
+	u32 i, j;
+
+	for (i = 0; i < d->nr_operands; i++) {
+		o = &d->operands[i];
+		for (j = 0; j < o->nr; j++) {
+			b = e->ops->next_block(e, o->range, o->first + j);
+			if (!b || b->index - o->first >= o->nr)
+				break;
+			j = b->index - o->first;
+			if (b->state & UGM_S_FAULT ? d->error : !b->transfer)
+				hand_over(e, b);
+		}
+	}
+}
+
 /**
  * ugm_demand_end() - a demand ends, well or badly
  * @e: engine
@@ -376,8 +399,6 @@ void ugm_demand_end(struct ugm_engine *e, struct ugm_demand *d, int error)
 {
 	bool entered = d->stage == UGM_DEMAND_WAITING ||
 		       d->stage == UGM_DEMAND_RUNNING;
-	struct ugm_block *b;
-	u32 i, j;
 
 	clear_alarm(e, d);
 	list_del_init(&d->list);
@@ -386,18 +407,8 @@ void ugm_demand_end(struct ugm_engine *e, struct ugm_demand *d, int error)
 	d->done = true;
 	if (entered)
 		unpin(e, d, d->nr_operands, 0);
-	if (!error)
-		return;
-	for (i = 0; i < d->nr_operands; i++)
-		for (j = 0; j < d->operands[i].nr; j++) {
-			b = e->ops->next_block(e, d->operands[i].range,
-					       d->operands[i].first + j);
-			if (!b)
-				break;
-			j = b->index - d->operands[i].first;
-			if (j < d->operands[i].nr && b->state & UGM_S_FAULT)
-				hand_over(e, b);
-		}
+	if (error || !list_empty(&e->demands))
+		hand_over_all(e, d);
 }
 
 /**
