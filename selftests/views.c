@@ -205,6 +205,37 @@ TEST_F(views, no_old_data_between_them)
 	EXPECT_EQ(300u, *(uint64_t *)(d->host + 8));
 }
 
+static void *touch_gpu(void *arg)
+{
+	struct ut *d = arg;
+
+	return (void *)(intptr_t)ut_touch(d->gpu, true);
+}
+
+/* The CPU wants back what is on its way to the GPU: both get it. */
+TEST_F(views, wanted_in_two_tiers)
+{
+	struct ut *d = &self->d;
+	pthread_t thread;
+	uint64_t began;
+	void *sig;
+	int i;
+
+	ASSERT_EQ(0, ut_alloc_blocks(d, 1, 1));
+	ut_fill(d->host, d->block, 14);
+	ASSERT_EQ(0, ut_inject("lose-completion 1"));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, touch_gpu, d));
+	for (i = 0; i < 300 && !ut_waiting_for("move"); i++)
+		ut_sleep_ms(10);
+	began = ut_now();
+	EXPECT_EQ(-1, ut_compare(d->host, d->block, 14));
+	ASSERT_EQ(0, ut_inject("return"));
+	pthread_join(thread, &sig);
+	EXPECT_EQ(NULL, sig);
+	EXPECT_GT(3 * UT_NSEC, ut_now() - began);
+	EXPECT_EQ(-1, ut_compare(d->gpu, d->block, 14));
+}
+
 /* Spaces see nothing of each other, whatever they call their ranges. */
 TEST_F(views, spaces_are_apart)
 {

@@ -716,7 +716,7 @@ int ut_inject(const char *what)
  */
 bool ut_waiting_for(const char *reason)
 {
-	FILE *f = fopen(DEBUGFS "waits", "re");
+	FILE *f = fopen(DEBUGFS "waiters", "re");
 	char line[256];
 	bool found = false;
 
