@@ -26,13 +26,15 @@ UNIT_SRC := $(sort $(wildcard selftests/unit/*.c))
 TEST_SRC := $(sort $(wildcard selftests/*.c))
 TEST_LIB_SRC := $(sort $(wildcard selftests/lib/*.c))
 
-PKGS := liburing libnvme json-c zlib blkid
+PKGS := liburing libnvme json-c zlib blkid clp
 PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS := $(shell $(PKG_CONFIG) --libs $(PKGS) 2>/dev/null) -lm
 
 CFLAGS ?= -O2 -g
 UGM_CPPFLAGS := -D_GNU_SOURCE -Iuapi -Iuserlib -Ikmod -Itools $(PKG_CFLAGS) \
 	-DUGM_VERSION=\"$(VERSION)\"
+# Only what is really used becomes a dependency of the result.
+UGM_LDFLAGS := -Wl,--as-needed -pthread
 UGM_CFLAGS := -std=gnu11 -Wall -Wextra -Wmissing-prototypes -Wno-unused-parameter \
 	-fPIC -pthread -MMD -MP $(if $(filter 1,$(WERROR)),-Werror)
 SAN_CFLAGS := -O1 -g -fno-omit-frame-pointer \
@@ -94,14 +96,14 @@ $(B)/libugm.a: $(LIB_OBJ)
 
 $(B)/libugm.so.1: $(LIB_OBJ) $(MAP)
 	$(Q)$(CC) -shared -Wl,-soname,libugm.so.1 -Wl,-z,defs \
-		$(MAP:%=-Wl,--version-script=%) $(LDFLAGS) -pthread -o $@ \
+		$(MAP:%=-Wl,--version-script=%) $(UGM_LDFLAGS) $(LDFLAGS) -o $@ \
 		$(LIB_OBJ) $(PKG_LIBS)
 
 $(B)/libugm.so: $(B)/libugm.so.1
 	$(Q)ln -sf libugm.so.1 $@
 
 $(B)/ugm: $(TOOL_OBJ) $(B)/libugm.a
-	$(Q)$(CC) $(LDFLAGS) -pthread -o $@ $^ $(PKG_LIBS)
+	$(Q)$(CC) $(UGM_LDFLAGS) $(LDFLAGS) -o $@ $^ $(PKG_LIBS)
 
 # --- tests ------------------------------------------------------------------
 
@@ -113,7 +115,7 @@ $(B)/san/libugm.a: $(SAN_OBJ)
 
 $(B)/unit/%: $(B)/san/selftests/unit/%.o $(B)/san/libugm.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(SAN_CFLAGS) $(LDFLAGS) -pthread -o $@ $^ -lcmocka $(PKG_LIBS)
+	$(Q)$(CC) $(SAN_CFLAGS) $(UGM_LDFLAGS) $(LDFLAGS) -o $@ $^ -lcmocka $(PKG_LIBS)
 
 # The harness is the kernel's own, taken from linux-source. It is warned about
 # by compilers newer or stricter than the kernel's: -isystem.
@@ -124,7 +126,7 @@ $(TEST_SRC:%.c=$(B)/obj/%.o) $(TEST_LIB_OBJ): TEST_CFLAGS = \
 
 $(B)/selftests/%: $(B)/obj/selftests/%.o $(TEST_LIB_OBJ) $(LIB_SRC:%=$(B)/libugm.a)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS) -pthread -o $@ $(filter %.o,$^) \
+	$(Q)$(CC) $(UGM_LDFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) \
 		$(if $(LIB_SRC),$(B)/libugm.a) $(PKG_LIBS)
 
 .PHONY: check
