@@ -71,6 +71,18 @@ static bool is_armed(struct ugm_inject *inj, unsigned int site)
 }
 
 /* Counts one down. Returns what was left, so 1 at the one that is meant. */
+static u32 count_down_locked(struct ugm_inject *inj, enum ugm_inject_site site)
+{
+	u32 left = is_armed(inj, site) ? inj->left[site] : 0;
+
+	lockdep_assert_held(&inj->lock);
+	if (left)
+		inj->left[site]--;
+	if (left <= 1)
+		arm(inj, site, false);
+	return left;
+}
+
 static u32 count_down(struct ugm_inject *inj, enum ugm_inject_site site)
 {
 	unsigned long flags;
@@ -79,11 +91,7 @@ static u32 count_down(struct ugm_inject *inj, enum ugm_inject_site site)
 	if (!is_armed(inj, site))
 		return 0;
 	spin_lock_irqsave(&inj->lock, flags);
-	left = inj->left[site];
-	if (left)
-		inj->left[site]--;
-	if (left <= 1)
-		arm(inj, site, false);
+	left = count_down_locked(inj, site);
 	spin_unlock_irqrestore(&inj->lock, flags);
 	return left;
 }
@@ -96,14 +104,11 @@ static bool same_block(const struct ugm_inject *inj, const struct ugm_block *b)
 static void remember(struct ugm_inject *inj, const struct ugm_block *b, const void *data,
 		     size_t len, enum ugm_inject_memory memory)
 {
-	if (!inj->data)
-		return;
 	memcpy(inj->data, data, len);
 	inj->block = b;
 	inj->tag = b->range->tag;
 	inj->index = b->index;
 	inj->memory = memory;
-	arm(inj, UGM_NR_INJECT, true);
 }
 
 static void exchange(void *a, void *b, size_t len)
@@ -114,7 +119,10 @@ static void exchange(void *a, void *b, size_t len)
 		swap(*x, *y);
 }
 
-/* Stale and swap change the source of a move, which is nobody's just then. */
+/*
+ * Stale and swap change the source of a move, which is nobody's just then. Moves
+ * that are done at the same time take turns.
+ */
 static void change_source(struct ugm_inject *inj, struct ugm_move *m)
 {
 	struct ugm_block *b = m->t.block;
@@ -122,32 +130,25 @@ static void change_source(struct ugm_inject *inj, struct ugm_move *m)
 	size_t len = m->dev->block_size;
 	unsigned long flags;
 
-	if (is_armed(inj, UGM_NR_INJECT)) {
-		spin_lock_irqsave(&inj->lock, flags);
-		if (!inj->data) {
-			arm(inj, UGM_NR_INJECT, false);
-		} else if (inj->memory == UGM_MEMORY_SWAP_FIRST && !same_block(inj, b)) {
-			exchange(src, inj->data, len);
-			inj->memory = UGM_MEMORY_SWAP_SECOND;
-		} else if (same_block(inj, b) && (inj->memory == UGM_MEMORY_SWAP_SECOND ||
-						  (inj->memory == UGM_MEMORY_STALE &&
-						   memcmp(src, inj->data, len)))) {
-			memcpy(src, inj->data, len);
-			inj->memory = UGM_MEMORY_NONE;
-			arm(inj, UGM_NR_INJECT, false);
-		}
-		spin_unlock_irqrestore(&inj->lock, flags);
-		return;
+	spin_lock_irqsave(&inj->lock, flags);
+	if (!inj->data) {
+		/* Nothing is remembered, and nothing shall be. */
+	} else if (inj->memory == UGM_MEMORY_NONE) {
+		if (count_down_locked(inj, UGM_INJECT_STALE) == 1)
+			remember(inj, b, src, len, UGM_MEMORY_STALE);
+		else if (count_down_locked(inj, UGM_INJECT_SWAP) == 1)
+			remember(inj, b, src, len, UGM_MEMORY_SWAP_FIRST);
+	} else if (inj->memory == UGM_MEMORY_SWAP_FIRST && !same_block(inj, b)) {
+		exchange(src, inj->data, len);
+		inj->memory = UGM_MEMORY_SWAP_SECOND;
+	} else if (same_block(inj, b) &&
+		   (inj->memory == UGM_MEMORY_SWAP_SECOND ||
+		    (inj->memory == UGM_MEMORY_STALE && memcmp(src, inj->data, len)))) {
+		memcpy(src, inj->data, len);
+		inj->memory = UGM_MEMORY_NONE;
+		arm(inj, UGM_NR_INJECT, false);
 	}
-	if (count_down(inj, UGM_INJECT_STALE) == 1) {
-		spin_lock_irqsave(&inj->lock, flags);
-		remember(inj, b, src, len, UGM_MEMORY_STALE);
-		spin_unlock_irqrestore(&inj->lock, flags);
-	} else if (count_down(inj, UGM_INJECT_SWAP) == 1) {
-		spin_lock_irqsave(&inj->lock, flags);
-		remember(inj, b, src, len, UGM_MEMORY_SWAP_FIRST);
-		spin_unlock_irqrestore(&inj->lock, flags);
-	}
+	spin_unlock_irqrestore(&inj->lock, flags);
 }
 
 /**
@@ -180,7 +181,8 @@ bool ugm_inject_move(struct ugm_move *m)
 	}
 	/* A block whose move was not given up is freed after a grace period. */
 	rcu_read_lock();
-	if (m->src_page && !m->t.copy && !test_bit(UGM_MOVE_VOID, &m->flags))
+	if (is_armed(inj, UGM_NR_INJECT) && m->src_page && !m->t.copy &&
+	    !test_bit(UGM_MOVE_VOID, &m->flags))
 		change_source(inj, m);
 	rcu_read_unlock();
 	return false;
@@ -317,7 +319,7 @@ static int set_site(struct ugm_device *dev, enum ugm_inject_site site, u32 n)
 	arm(inj, site, n);
 	if (remembers) {
 		inj->memory = UGM_MEMORY_NONE;
-		arm(inj, UGM_NR_INJECT, false);
+		arm(inj, UGM_NR_INJECT, n);
 		swap(inj->data, data);
 	}
 	spin_unlock_irq(&inj->lock);

@@ -38,7 +38,8 @@ enum ugm_inject_memory {
  * struct ugm_inject - failure injection of a device
  * @file: its file in debugfs
  * @lock: protects the rest; taken with interrupts off
- * @armed: a bit a site, and bit UGM_NR_INJECT for @memory; read without @lock
+ * @armed: a bit a site, and bit UGM_NR_INJECT while "stale" or "swap" has
+ *         something to do; read without @lock
  * @left: by site: how many more times until it acts, or a value
  * @memory: what is to be done with @data
  * @block: the block it came from, only ever compared
