@@ -5,6 +5,8 @@
 #include "error.h"
 #include "pure.h"
 
+typedef unsigned __int128 u128;
+
 /**
  * DOC: generated traces
  *
@@ -34,8 +36,7 @@ extern const struct ugm_gpu ugm_gpus[];
 extern const unsigned int ugm_nr_gpus;
 
 const struct ugm_gpu *ugm_gpu_find(const char *name, struct ugm_error *err);
-u64 ugm_gpu_kernel_ns(const struct ugm_gpu *gpu, unsigned __int128 flops,
-		      u64 bytes);
+u64 ugm_gpu_kernel_ns(const struct ugm_gpu *gpu, u128 flops, u64 bytes);
 
 enum ugm_transformer_kind {
 	UGM_TRANSFORMER_BERT, /* encoder, norm after, pooler and classifier */

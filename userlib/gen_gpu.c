@@ -52,15 +52,14 @@ const struct ugm_gpu *ugm_gpu_find(const char *name, struct ugm_error *err)
  * Context: any.
  * Return: ns, at most U64_MAX.
  */
-u64 ugm_gpu_kernel_ns(const struct ugm_gpu *gpu, unsigned __int128 flops,
-		      u64 bytes)
+u64 ugm_gpu_kernel_ns(const struct ugm_gpu *gpu, u128 flops, u64 bytes)
 {
-	unsigned __int128 arithmetic, memory, ns;
+	u128 arithmetic, memory, ns;
 
 	arithmetic = (flops * 1000000000 + gpu->flops_per_s - 1) /
 		     gpu->flops_per_s;
-	memory = ((unsigned __int128)bytes * 1000000000 + gpu->bytes_per_s -
-		  1) / gpu->bytes_per_s;
+	memory = ((u128)bytes * 1000000000 + gpu->bytes_per_s - 1) /
+		 gpu->bytes_per_s;
 	ns = LAUNCH_NS + (arithmetic > memory ? arithmetic : memory);
 	return ns > U64_MAX ? U64_MAX : (u64)ns;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "gen_tape.h"
+#include "gen_ops.h"
 
 /*
  * Shapes and sizes as published with the models: "BERT: Pre-training of Deep
@@ -27,8 +27,6 @@ const unsigned int ugm_nr_transformers = ARRAY_SIZE(ugm_transformers);
 #define CLASSES 2
 /* Sentences that a token may belong to. */
 #define TOKEN_TYPES 2
-#define INDEX 8 /* bytes of a token id */
-#define FLOAT 4 /* bytes of an element */
 
 /**
  * ugm_transformer_find() - a model by its name
@@ -196,11 +194,11 @@ static value_t bert(struct build *b, u64 *head)
 	value_t ids[3], labels, positions, x, y;
 	u64 model;
 
-	ids[0] = tape_input(t, "token_ids", b->rows * INDEX);
-	ids[1] = tape_input(t, "token_types", b->rows * INDEX);
-	labels = tape_input(t, "labels", b->batch * INDEX);
-	b->mask = tape_input(t, "attention_mask", b->rows * FLOAT);
-	positions = tape_constant(t, "position_ids", s->seq * INDEX);
+	ids[0] = tape_input(t, "token_ids", b->rows * INDEX_BYTES);
+	ids[1] = tape_input(t, "token_types", b->rows * INDEX_BYTES);
+	labels = tape_input(t, "labels", b->batch * INDEX_BYTES);
+	b->mask = tape_input(t, "attention_mask", b->rows * FLOAT_BYTES);
+	positions = tape_constant(t, "position_ids", s->seq * INDEX_BYTES);
 	tape_load(t, "load_tokens", ids, 2);
 	tape_load(t, "load_labels", (value_t[]){ labels, b->mask }, 2);
 
@@ -231,9 +229,9 @@ static value_t gpt(struct build *b, u64 *head)
 	struct tape *t = b->t;
 	value_t ids, labels, positions, table, x, y;
 
-	ids = tape_input(t, "token_ids", b->rows * INDEX);
-	labels = tape_input(t, "labels", b->rows * INDEX);
-	positions = tape_constant(t, "position_ids", s->seq * INDEX);
+	ids = tape_input(t, "token_ids", b->rows * INDEX_BYTES);
+	labels = tape_input(t, "labels", b->rows * INDEX_BYTES);
+	positions = tape_constant(t, "position_ids", s->seq * INDEX_BYTES);
 	b->mask = tape_constant(t, "causal_mask", s->seq * s->seq);
 	tape_load(t, "load_batch", (value_t[]){ ids, labels }, 2);
 
