@@ -220,84 +220,99 @@ static bool in_list(const struct list_head *n, const struct list_head *l)
 	return false;
 }
 
-/* Everything the engine counts, counted again from its blocks. */
+/* What the engine counts, counted again. */
+struct recount {
+	u64 homes[UGM_NR_TIERS];
+	u64 used[UGM_NR_TIERS];
+	u64 copies[UGM_NR_TIERS];
+	u64 wanted[UGM_NR_TIERS];
+	u64 leaving[UGM_NR_TIERS];
+	u64 freeing[UGM_NR_TIERS];
+	u64 moving;
+	u64 queued;
+};
+
+static void recount_transfer(struct host *h, const struct ugm_transfer *x,
+			     struct recount *n)
+{
+	if (x->phase == UGM_PHASE_QUEUED) {
+		n->queued++;
+		n->wanted[x->dst] += x->demand && !x->evict;
+	} else {
+		n->moving++;
+		assert_true(in_list(&x->list, &h->e.moving));
+	}
+	if (x->booked && ugm_tier_is_memory(x->src))
+		n->leaving[x->src]++;
+	n->freeing[x->src] += x->frees;
+	if (x->frees)
+		assert_true(x->booked);
+}
+
+static void recount_block(struct host *h, struct test_block *tb,
+			  struct recount *n)
+{
+	const struct ugm_transfer *x = tb->b.transfer;
+	u32 state = tb->b.state;
+	unsigned int home = ugm_state_home(state), t;
+
+	assert_true(ugm_state_valid(state));
+	assert_int_equal(ugm_state_pins(state), 0);
+	assert_int_equal(state & (UGM_S_WRITTEN | UGM_S_FAULT), 0);
+	n->homes[home]++;
+	for (t = UGM_TIER_GPU; t < UGM_NR_TIERS; t++) {
+		bool copy = ugm_state_has_copy(state, t);
+		bool coming = x && x->dst == t && x->phase != UGM_PHASE_QUEUED;
+
+		n->copies[t] += copy;
+		n->used[t] += tb->place[t];
+		assert_int_equal(tb->place[t], home == t || copy || coming);
+		if (copy)
+			assert_int_equal(tb->version[t], tb->version[home]);
+	}
+	/* A copy nowhere is of zeros. */
+	if (ugm_state_has_copy(state, UGM_TIER_NONE))
+		assert_int_equal(tb->version[home], 0);
+	if (ugm_tier_is_memory(home))
+		assert_true(in_list(&tb->b.order, &h->e.order[home]));
+	else
+		assert_true(list_empty(&tb->b.order));
+	/* Busy: exactly one transfer owns it, and not a copying one. */
+	if (state & UGM_S_BUSY)
+		assert_true(x && !x->copy && x->booked);
+	if (!x)
+		return;
+	assert_ptr_equal(x->block, &tb->b);
+	assert_int_equal(x->src, home);
+	recount_transfer(h, x, n);
+}
+
 static void check(struct host *h)
 {
 	struct ugm_engine *e = &h->e;
-	u64 used[UGM_NR_TIERS] = {}, copies[UGM_NR_TIERS] = {};
-	u64 homes[UGM_NR_TIERS] = {}, wanted[UGM_NR_TIERS] = {};
-	u64 leaving[UGM_NR_TIERS] = {}, freeing[UGM_NR_TIERS] = {};
-	u64 transfers = 0, moving = 0, queued = 0, in_queues = 0;
-	unsigned int r, i, t, s;
+	struct recount n = {};
+	u64 in_queues = 0;
+	unsigned int r, i, t;
 
 	for (r = 0; r < NR_RANGES; r++)
-	for (i = 0; i < h->ranges[r].r.nr_blocks; i++) {
-		struct test_block *tb = &h->ranges[r].blocks[i];
-		struct ugm_transfer *x = tb->b.transfer;
-		u32 state = tb->b.state;
-		unsigned int home = ugm_state_home(state);
-
-		assert_true(ugm_state_valid(state));
-		assert_int_equal(ugm_state_pins(state), 0);
-		assert_int_equal(state & (UGM_S_WRITTEN | UGM_S_FAULT), 0);
-		homes[home]++;
-		for (t = UGM_TIER_GPU; t < UGM_NR_TIERS; t++) {
-			bool copy = ugm_state_has_copy(state, t);
-			bool coming = x && x->dst == t &&
-				      x->phase != UGM_PHASE_QUEUED;
-
-			copies[t] += copy;
-			used[t] += tb->place[t];
-			assert_int_equal(tb->place[t],
-					 home == t || copy || coming);
-			/* A copy is a copy of the home, an unwritten one zero. */
-			if (copy)
-				assert_int_equal(tb->version[t],
-						 tb->version[home]);
-		}
-		if (ugm_state_has_copy(state, UGM_TIER_NONE))
-			assert_int_equal(tb->version[home], 0);
-		if (ugm_tier_is_memory(home))
-			assert_true(in_list(&tb->b.order, &e->order[home]));
-		else
-			assert_true(list_empty(&tb->b.order));
-		/* Busy: exactly one transfer owns it, and not a copying one. */
-		if (state & UGM_S_BUSY)
-			assert_true(x && !x->copy && x->booked);
-		if (!x)
-			continue;
-		transfers++;
-		assert_ptr_equal(x->block, &tb->b);
-		assert_int_equal(x->src, home);
-		if (x->phase == UGM_PHASE_QUEUED) {
-			queued++;
-			wanted[x->dst] += x->demand && !x->evict;
-		} else {
-			moving++;
-			assert_true(in_list(&x->list, &e->moving));
-		}
-		if (x->booked && ugm_tier_is_memory(home))
-			leaving[home]++;
-		freeing[x->src] += x->frees;
-		if (x->frees)
-			assert_true(x->booked);
-	}
+		for (i = 0; i < h->ranges[r].r.nr_blocks; i++)
+			recount_block(h, &h->ranges[r].blocks[i], &n);
 	for (t = UGM_TIER_GPU; t < UGM_NR_TIERS; t++) {
-		assert_int_equal(e->used[t], used[t]);
-		assert_int_equal(e->copies[t], copies[t]);
-		assert_int_equal(e->leaving[t], leaving[t]);
-		assert_int_equal(e->freeing[t], freeing[t]);
-		assert_int_equal(e->wanted[t], wanted[t]);
+		assert_int_equal(e->used[t], n.used[t]);
+		assert_int_equal(e->copies[t], n.copies[t]);
+		assert_int_equal(e->leaving[t], n.leaving[t]);
+		assert_int_equal(e->freeing[t], n.freeing[t]);
+		assert_int_equal(e->wanted[t], n.wanted[t]);
 		assert_true(e->used[t] <= e->capacity[t]);
 		if (ugm_tier_is_memory(t))
-			assert_int_equal(list_length(&e->order[t]), homes[t]);
-		for (s = 0; s < UGM_NR_TIERS; s++)
-			in_queues += e->queue[s][t].nr;
+			assert_int_equal(list_length(&e->order[t]), n.homes[t]);
+		for (i = 0; i < UGM_NR_TIERS; i++)
+			in_queues += e->queue[i][t].nr;
 	}
-	assert_int_equal(in_queues, queued);
-	assert_int_equal(e->nr_moving, moving);
-	assert_int_equal(list_length(&e->moving), moving);
-	assert_int_equal(h->transfers, transfers);
+	assert_int_equal(in_queues, n.queued);
+	assert_int_equal(e->nr_moving, n.moving);
+	assert_int_equal(list_length(&e->moving), n.moving);
+	assert_int_equal(h->transfers, n.moving + n.queued);
 	assert_true(list_empty(&e->demands));
 	assert_null(e->alarms.root);
 	assert_int_equal(ugm_pure_warnings, 0);

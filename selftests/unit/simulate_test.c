@@ -149,7 +149,7 @@ static void eviction(void **unused)
 }
 
 /* What is dead leaves for nothing, at once or when room is needed. */
-static void discard(void **unused)
+static void dead_data(void **unused)
 {
 	static const char lazy[] =
 		"option dead lazy\n"
@@ -209,7 +209,7 @@ static void fault_batches(void **unused)
 }
 
 /* A prefetch during a long kernel; another that comes too late is waited for. */
-static void prefetch(void **unused)
+static void planned_moves(void **unused)
 {
 	static const char text[] =
 		"tensor 1 1048576 global a\n"
@@ -373,10 +373,10 @@ int main(void)
 		cmocka_unit_test(one_fetch),
 		cmocka_unit_test(pipeline),
 		cmocka_unit_test(eviction),
-		cmocka_unit_test(discard),
+		cmocka_unit_test(dead_data),
 		cmocka_unit_test(clean_victims),
 		cmocka_unit_test(fault_batches),
-		cmocka_unit_test(prefetch),
+		cmocka_unit_test(planned_moves),
 		cmocka_unit_test(hints_wrap_around),
 		cmocka_unit_test(demand_off),
 		cmocka_unit_test(stuck),

@@ -190,26 +190,34 @@ static const u32 others[] = {
 	UGM_S_PIN | UGM_S_PROTECT | UGM_S_FAULT,
 };
 
+static void try_state(u32 s, u32 other)
+{
+	unsigned int ev, tier;
+
+	for (ev = 0; ev <= UGM_NR_EVENTS; ev++)
+		for (tier = 0; tier <= UGM_NR_TIERS; tier++)
+			try_event(s | other, other, (enum ugm_event)ev, tier);
+}
+
+/* What an event may look at, but for home, copies and pins. */
+static const u32 flags[] = { UGM_S_DIRTY, UGM_S_BUSY, UGM_S_POISON, UGM_S_DEAD,
+			     UGM_S_WRITTEN };
+
 static void every_state_and_event(void **unused)
 {
-	static const unsigned int pins[] = { 0, 1, 2, 254, 255 };
-	unsigned int home, copies, flags, p, o, ev, tier;
+	static const u32 pins[] = { 0, 1, 2, 254, 255 };
+	u32 places = UGM_S_HOME | UGM_S_COPIES, bits, s;
 	unsigned long states = 0;
+	struct plain plain;
+	unsigned int i, p;
 
-	for (home = 0; home < 8; home++)
-	for (copies = 0; copies < 256; copies++)
-	for (flags = 0; flags < 32; flags++)
-	for (p = 0; p < ARRAY_SIZE(pins); p++) {
-		u32 s = home | copies << UGM_S_COPIES_SHIFT |
-			pins[p] << UGM_S_PINS_SHIFT;
-		struct plain plain;
-
-		s |= flags & 1 ? UGM_S_DIRTY : 0;
-		s |= flags & 2 ? UGM_S_BUSY : 0;
-		s |= flags & 4 ? UGM_S_POISON : 0;
-		s |= flags & 8 ? UGM_S_DEAD : 0;
-		s |= flags & 16 ? UGM_S_WRITTEN : 0;
-		if (home >= UGM_NR_TIERS || copies >> UGM_NR_TIERS) {
+	for (bits = 0; bits < (places + 1) << ARRAY_SIZE(flags); bits++) {
+		s = bits & places;
+		for (i = 0; i < ARRAY_SIZE(flags); i++)
+			if (bits & (places + 1) << i)
+				s |= flags[i];
+		if (ugm_state_home(s) >= UGM_NR_TIERS ||
+		    ugm_state_copies(s) >> UGM_NR_TIERS) {
 			assert_false(ugm_state_valid(s));
 			continue;
 		}
@@ -218,12 +226,9 @@ static void every_state_and_event(void **unused)
 			fail_msg("state %08x: valid?", s);
 		if (!holds(&plain))
 			continue;
-		states++;
-		o = states % ARRAY_SIZE(others);
-		for (ev = 0; ev <= UGM_NR_EVENTS; ev++)
-			for (tier = 0; tier <= UGM_NR_TIERS; tier++)
-				try_event(s | others[o], others[o],
-					  (enum ugm_event)ev, tier);
+		for (p = 0; p < ARRAY_SIZE(pins); p++)
+			try_state(s | pins[p] << UGM_S_PINS_SHIFT,
+				  others[states++ % ARRAY_SIZE(others)]);
 	}
 	/*
 	 * None: poison, dead, written, pins. Each of the other homes has 8 sets

@@ -207,7 +207,7 @@ static void refuses_too_many_operands(void **unused)
 /* Whatever is done to a trace, the reader gives a trace or a sentence. */
 static void survives_mutation(void **unused)
 {
-	static const char alphabet[] = "0123456789,=# \n\t\0-kernltso.~\xff";
+	static const char alphabet[] = "0123456789,=#\n \t\0-kernltso.~\xff";
 	char text[sizeof(good)];
 	struct ugm_error err;
 	u64 seed = 42;
