@@ -14,7 +14,7 @@ static const struct command {
 	UGM_VERBS(UGM_COMMAND)
 };
 
-static void help(FILE *out)
+static void list_verbs(FILE *out)
 {
 	size_t i;
 
@@ -33,12 +33,12 @@ int main(int argc, char **argv)
 	int status;
 
 	if (argc < 2) {
-		help(stderr);
+		list_verbs(stderr);
 		return EXIT_USAGE;
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") ||
 	    !strcmp(argv[1], "help")) {
-		help(stdout);
+		list_verbs(stdout);
 		return EXIT_DONE;
 	}
 	if (!strcmp(argv[1], "--version")) {

@@ -81,23 +81,23 @@ int ugm_parse_size(const char *what, const char *text, u64 min, u64 max,
 {
 	static const char suffixes[] = "KMGT";
 	const char *suffix;
-	long double v;
 	char *end;
+	double v;
 
 	if (strspn(text, "0123456789.") == 0 || *text == '.')
 		goto bad;
-	v = strtold(text, &end);
+	v = strtod(text, &end);
 	if (end != text + strspn(text, "0123456789."))
 		goto bad;
 	if (*end) {
 		suffix = strchr(suffixes, *end);
 		if (!suffix || end[1])
 			goto bad;
-		v = ldexpl(v, 10 * (int)(suffix - suffixes + 1));
+		v = ldexp(v, 10 * (int)(suffix - suffixes + 1));
 	}
-	if (v > 0x1p63L)
+	if (v > 0x1p63)
 		return out_of_range(what, text, min, max, err);
-	if (v != floorl(v))
+	if (v != floor(v))
 		return ugm_fail(err, -EINVAL, "%s: %s is not a number of bytes",
 				what, text);
 	if ((u64)v < min || (u64)v > max)
