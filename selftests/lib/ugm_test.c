@@ -506,26 +506,40 @@ int ut_virtual(struct ut *d, uint64_t fault_ns)
 	return ut_ioctl(d->fd, UGM_IOC_MACHINE, &arg);
 }
 
+/* All statistics: those of the device, then those of the space. */
 static int read_stats(struct ut *d, struct ugm_stat_desc **stats, uint32_t *nr)
 {
-	struct ugm_ioc_stats arg = { .scope = UGM_STATS_DEVICE };
-	int err = ut_ioctl(d->fd, UGM_IOC_STATS, &arg);
+	struct ugm_ioc_stats arg;
+	struct ugm_stat_desc *all = NULL, *more;
+	uint32_t scope, room;
+	int err = 0;
 
+	*nr = 0;
+	for (scope = UGM_STATS_SPACE; scope <= UGM_STATS_DEVICE && !err; scope++) {
+		arg = (struct ugm_ioc_stats){ .scope = scope };
+		err = ut_ioctl(d->fd, UGM_IOC_STATS, &arg);
+		if (err)
+			break;
+		room = arg.nr;
+		more = realloc(all, (*nr + room) * sizeof(*all));
+		if (!more) {
+			err = -ENOMEM;
+			break;
+		}
+		all = more;
+		arg.stats = (uintptr_t)(all + *nr);
+		err = ut_ioctl(d->fd, UGM_IOC_STATS, &arg);
+		*nr += room;
+	}
 	if (err)
-		return err;
-	*stats = calloc(arg.nr, sizeof(**stats));
-	if (!*stats)
-		return -ENOMEM;
-	arg.stats = (uintptr_t)*stats;
-	err = ut_ioctl(d->fd, UGM_IOC_STATS, &arg);
-	*nr = arg.nr;
-	if (err)
-		free(*stats);
+		free(all);
+	else
+		*stats = all;
 	return err;
 }
 
 /**
- * ut_stat() - a statistic of the device
+ * ut_stat() - a statistic of the device or the space
  * @d: device
  * @name: its name
  *
@@ -556,7 +570,7 @@ static bool ends_with(const char *name, const char *suffix)
 }
 
 /**
- * ut_stats_like() - sum of the statistics of the device with such names
+ * ut_stats_like() - sum of the statistics with such names
  * @d: device
  * @prefix: how they begin
  * @suffix: how they end
