@@ -80,8 +80,7 @@ int cmd_attach(int argc, char **argv)
 			       device_path(device));
 	else if (ret == -EINVAL)
 		ret = complain(EXIT_USAGE,
-			       "%s: offset %llu, length %llu: allowed are multiples of the block size "
-			       "(%zu bytes) within the namespace",
+			       "%s: offset %llu, length %llu: allowed are multiples of the block size (%zu bytes) within the namespace",
 			       namespace, (unsigned long long)a.offset,
 			       (unsigned long long)a.length, ugm_block_size(space));
 	else if (ret)

@@ -439,8 +439,7 @@ static int bench(struct bench *b)
 				device_path(b->device));
 	if (!b->o->size || b->o->size % (2 << 20) || b->o->size > b->info.gpu_frames / 2 * b->unit)
 		return complain(EXIT_USAGE,
-				"--size %" PRIu64 ": allowed are multiples of 2M up to %llu, half of the GPU "
-				"tier",
+				"--size %" PRIu64 ": allowed are multiples of 2M up to %llu, half of the GPU tier",
 				b->o->size, (unsigned long long)b->info.gpu_frames / 2 * b->unit);
 	ret = set_machine(b, &was);
 	if (ret)
@@ -469,8 +468,7 @@ int cmd_bench(int argc, char **argv)
 	const struct usage usage = {
 		.synopsis = "[DEVICE]",
 		.summary = "Measure DEVICE (" DEFAULT_DEVICE
-			   ") under the real clock against memcpy, fio, liburing and anonymous memory. "
-			   "Overwrites its namespace.",
+			   ") under the real clock against memcpy, fio, liburing and anonymous memory. Overwrites its namespace.",
 		.groups = groups,
 		.max_operands = 1,
 	};

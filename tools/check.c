@@ -29,8 +29,7 @@ int cmd_check(int argc, char **argv)
 	const struct usage usage = {
 		.synopsis = "[DEVICE]",
 		.summary = "Check every invariant of DEVICE (" DEFAULT_DEVICE
-			   "): states, frames, slots, transfers. Each that is broken is a line in "
-			   "the kernel log.",
+			   "): states, frames, slots, transfers. Each that is broken is a line in the kernel log.",
 		.groups = groups,
 		.max_operands = 1,
 	};

@@ -89,8 +89,7 @@ int device_other_space(struct ugm *space, const char *path, uint64_t *id)
 	if (!others)
 		return complain(EXIT_USAGE, "%s: no space is open", device_path(path));
 	if (others > 1)
-		return complain(EXIT_USAGE, "%s: %u spaces are open, choose one with --space ID "
-				"(ugm stat lists them)", device_path(path), others);
+		return complain(EXIT_USAGE, "%s: %u spaces are open, choose one with --space ID (ugm stat lists them)", device_path(path), others);
 	return EXIT_DONE;
 }
 

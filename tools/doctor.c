@@ -221,8 +221,7 @@ static void look_at_reservation(struct patient *p)
 	if (used) {
 		say(p, FINE, "reservation", "the GPU tier lies on reserved DRAM at %s", phys);
 	} else if (at && strchr(at, '$')) {
-		say(p, NOTE, "reservation", "%s is reserved and not used: the GPU tier comes from the "
-		    "page allocator", at);
+		say(p, NOTE, "reservation", "%s is reserved and not used: the GPU tier comes from the page allocator", at);
 		mend("load the module with gpu_phys=%s", strchr(at, '$') + 1);
 	} else {
 		say(p, NOTE, "reservation", "none: the GPU tier comes from the page allocator");
@@ -340,8 +339,7 @@ static void look_at_lane(struct patient *p)
 	if (p->admin)
 		say(p, FINE, "planner lane", "io_uring works");
 	else
-		say(p, NOTE, "planner lane", "io_uring works, but the lane needs CAP_SYS_ADMIN: the "
-		    "kernel lane serves");
+		say(p, NOTE, "planner lane", "io_uring works, but the lane needs CAP_SYS_ADMIN: the kernel lane serves");
 }
 
 /**

@@ -301,8 +301,7 @@ int cmd_hint(int argc, char **argv)
 	const struct option_group groups[] = { { options, &o }, {} };
 	const struct usage usage = {
 		.synopsis = "[FILE|-] | --op OP --tag TAG",
-		.summary = "Give a running space of the same user (or as root) a schedule's hints, or a "
-			   "single one. Offsets and lengths are full-size bytes.",
+		.summary = "Give a running space of the same user (or as root) a schedule's hints, or a single one. Offsets and lengths are full-size bytes.",
 		.groups = groups,
 		.max_operands = 1,
 	};

@@ -188,8 +188,7 @@ static int map(struct ugm *space, const char *device, const struct map *o)
 	if (o->json)
 		list = json_object_new_array();
 	else
-		printf("%20s %14s %10s %10s %10s %10s %10s  (blocks; G gpu, H host, F flash, . "
-		       "nowhere)\n",
+		printf("%20s %14s %10s %10s %10s %10s %10s  (blocks; G gpu, H host, F flash, . nowhere)\n",
 		       "tag", "address", "gpu", "host", "flash", "nowhere", "dirty");
 	for (i = 0; i < nr && !ret; i++) {
 		ret = read_states(space, o->space, &ranges[i], &states, &blocks);

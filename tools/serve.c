@@ -51,8 +51,7 @@ int cmd_serve(int argc, char **argv)
 	const struct option_group groups[] = { { options, &s }, { NULL, NULL } };
 	const struct usage usage = {
 		.synopsis = "[DEVICE]",
-		.summary = "Move the flash data of a space with io_uring (the planner lane), until "
-			   "the space ends or a signal comes.",
+		.summary = "Move the flash data of a space with io_uring (the planner lane), until the space ends or a signal comes.",
 		.groups = groups,
 		.max_operands = 1,
 	};

@@ -115,8 +115,7 @@ static void show_spaces(const struct facts *f)
 	for (i = 0; i < f->nr_spaces; i++) {
 		const struct ugm_space_desc *s = &f->spaces[i];
 
-		printf("space %llu: process %u, user %u, flash server %u; %u ranges, %llu blocks, "
-		       "%llu launches\n",
+		printf("space %llu: process %u, user %u, flash server %u; %u ranges, %llu blocks, %llu launches\n",
 		       (unsigned long long)s->id, s->pid, s->uid, s->lane_pid, s->ranges,
 		       (unsigned long long)s->blocks, (unsigned long long)s->launches);
 	}
@@ -135,8 +134,7 @@ int cmd_stat(int argc, char **argv)
 	const struct option_group groups[] = { { options, &o }, {} };
 	const struct usage usage = {
 		.synopsis = "[DEVICE]",
-		.summary = "Statistics of DEVICE (" DEFAULT_DEVICE ") since the last reset, its spaces and "
-			   "their flash servers.",
+		.summary = "Statistics of DEVICE (" DEFAULT_DEVICE ") since the last reset, its spaces and their flash servers.",
 		.groups = groups,
 		.max_operands = 1,
 	};

@@ -289,19 +289,18 @@ static int probe_contents(const char *path, int fd, struct ugm_error *err)
 	blkid_probe_enable_partitions(pr, 1);
 
 	ret = blkid_do_safeprobe(pr);
-	if (ret == 1) {
+	if (ret == 1)
 		ret = 0;
-	} else if (ret == -2) {
+	else if (ret == -2)
 		ret = ugm_fail(err, -EEXIST, "%s: holds several kinds of data", path);
-	} else if (ret < 0) {
+	else if (ret < 0)
 		ret = ugm_fail(err, -EIO, "%s: cannot be read", path);
-	} else if (!blkid_probe_lookup_value(pr, "TYPE", &type, NULL)) {
+	else if (!blkid_probe_lookup_value(pr, "TYPE", &type, NULL))
 		ret = ugm_fail(err, -EEXIST, "%s: holds a file system or volume (%s)", path, type);
-	} else if (!blkid_probe_lookup_value(pr, "PTTYPE", &type, NULL)) {
+	else if (!blkid_probe_lookup_value(pr, "PTTYPE", &type, NULL))
 		ret = ugm_fail(err, -EEXIST, "%s: holds a partition table (%s)", path, type);
-	} else {
+	else
 		ret = ugm_fail(err, -EEXIST, "%s: holds data of a known kind", path);
-	}
 out:
 	blkid_free_probe(pr);
 	return ret;

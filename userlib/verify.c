@@ -113,8 +113,7 @@ static int lost(const struct ugm_contents *c, u32 tensor, struct ugm_error *err)
 	const struct ugm_tensor *t = &c->layout->trace->tensors[tensor];
 
 	return ugm_fail(err, -EIO,
-			"tensor %" PRIu64 " (%s) offset %td: unreadable (SIGBUS), expected version "
-			"%" PRIu64,
+			"tensor %" PRIu64 " (%s) offset %td: unreadable (SIGBUS), expected version %" PRIu64,
 			t->id, t->name, (char *)bus_address - c->tensors[tensor].base,
 			c->tensors[tensor].version);
 }
