@@ -56,14 +56,14 @@ const struct option_spec replay_options[] = {
 	{}
 };
 
-/* A computed row needs no machine: every iteration takes the same. */
-static int compute(const struct ugm_trace *trace, const struct ugm_policy *policy,
-		   struct ugm_result *result)
+/* A computed row: every iteration takes the same. */
+static int compute(const struct ugm_trace *trace, const struct ugm_config *config,
+		   const struct ugm_policy *policy, struct ugm_result *result)
 {
 	u64 ns, i;
 	int ret;
 
-	ret = policy->compute(trace, &ns, &result->error);
+	ret = policy->compute(trace, config, &ns, &result->error);
 	if (ret)
 		return ret;
 	for (i = 0; i < result->iterations; i++)
@@ -158,7 +158,7 @@ int cost_policy(const struct ugm_trace *trace, const struct ugm_config *config,
 	if (ret)
 		return ret;
 	if (policy->compute)
-		return compute(trace, policy, result);
+		return compute(trace, config, policy, result);
 	ret = ugm_layout_make(trace, config, &layout, &result->error);
 	if (ret)
 		return ret;
@@ -284,8 +284,7 @@ int cost_device(const struct ugm_replay_options *device, struct ugm_config *conf
 		return device_failed(device->device, "info", ret);
 	if (config->block_size && config->block_size != info.block_size)
 		return complain(EXIT_USAGE,
-				"--block-size %" PRIu64 ": %s has blocks of %u bytes (module parameter "
-				"block_size=)",
+				"--block-size %" PRIu64 ": %s has blocks of %u bytes (module parameter block_size=)",
 				config->block_size, device_path(device->device), info.block_size);
 	config->block_size = info.block_size;
 	if (!(info.flags & UGM_INFO_ATTACHED))

@@ -3,6 +3,7 @@
 
 const struct ugm_policy *const ugm_policies[] = {
 	&ugm_policy_ideal,
+	&ugm_policy_bound,
 	&ugm_policy_uvm,
 	&ugm_policy_deepum,
 	&ugm_policy_ugm,

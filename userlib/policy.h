@@ -28,11 +28,13 @@ struct ugm_policy {
 	const char *summary;
 	int (*plan)(const struct ugm_layout *layout, struct ugm_schedule *s,
 		    struct ugm_error *err);
-	int (*compute)(const struct ugm_trace *trace, u64 *iteration_ns,
+	int (*compute)(const struct ugm_trace *trace,
+		       const struct ugm_config *config, u64 *iteration_ns,
 		       struct ugm_error *err);
 };
 
 extern const struct ugm_policy ugm_policy_ideal;
+extern const struct ugm_policy ugm_policy_bound;
 extern const struct ugm_policy ugm_policy_uvm;
 extern const struct ugm_policy ugm_policy_deepum;
 extern const struct ugm_policy ugm_policy_ugm;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "policy.h"
 
-static int compute(const struct ugm_trace *trace, u64 *iteration_ns,
+static int compute(const struct ugm_trace *trace,
+		   const struct ugm_config *config, u64 *iteration_ns,
 		   struct ugm_error *err)
 {
 	*iteration_ns = trace->ideal_ns;
