@@ -145,6 +145,17 @@ static int turn(struct ugm_device *dev, struct ugm_demand *d, unsigned long *sle
 	return r;
 }
 
+/*
+ * The flash server may still read what it was to write before that was given up.
+ * A later eviction would find the page held, or not, as chance has it: under the
+ * virtual clock, let the server or its lease end first.
+ */
+static long settle(struct ugm_device *dev, const struct ugm_demand *d)
+{
+	return ugm_wait_killable(dev, "lease that was given up", dev->progress_wait,
+				 !atomic_read(&dev->nr_revoked) || over(dev, d), HZ);
+}
+
 static int drive(struct ugm_device *dev, struct ugm_demand *d)
 {
 	unsigned long sleep, stuck_since = 0;
@@ -153,6 +164,8 @@ static int drive(struct ugm_device *dev, struct ugm_demand *d)
 	u64 wake_ns;
 
 	for (;;) {
+		if (!wall_clock(dev) && atomic_read(&dev->nr_revoked) && settle(dev, d) < 0)
+			return -EINTR;
 		seq = atomic_read(&dev->progress);
 		r = turn(dev, d, &sleep, &wake_ns);
 		ugm_transfer_perform(dev);

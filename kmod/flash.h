@@ -86,7 +86,8 @@ int ugm_slot_read_begin(struct ugm_move *m);
 void ugm_slot_write_begin(struct ugm_move *m);
 void ugm_slot_write_end(struct ugm_move *m);
 void ugm_slot_bad(struct ugm_flash *flash, u32 slot);
-void ugm_slot_quarantine(struct ugm_flash *flash, u32 slot, struct page *page, bool host);
+void ugm_slot_quarantine(struct ugm_flash *flash, u32 slot, struct page *page, bool host,
+			 bool revoked);
 u64 ugm_slot_offset(const struct ugm_flash *flash, u32 slot);
 
 #endif /* UGM_FLASH_H */

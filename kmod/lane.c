@@ -179,6 +179,8 @@ void ugm_lane_void(struct ugm_move *m)
 	} else if (m->lease) {
 		page = ugm_move_memory(m);
 		place = m->window;
+		if (m->dst_slot && !test_and_set_bit(UGM_MOVE_REVOKED, &m->flags))
+			atomic_inc(&m->dev->nr_revoked);
 	}
 	spin_unlock(&lane->lock);
 	if (queued)

@@ -277,17 +277,20 @@ static void move_ended_well(struct ugm_move *m)
 static void end_move(struct ugm_lane_file *lane, struct ugm_move *m, bool covered, bool retry,
 		     struct list_head *again)
 {
-	bool is_quiet = quiet(m);
+	bool is_quiet = quiet(m), revoked = test_and_clear_bit(UGM_MOVE_REVOKED, &m->flags);
 
 	list_del_init(&m->todo);
+	if (m->dst_slot && !is_quiet && !(covered && !revoked)) {
+		ugm_slot_quarantine(m->dev->flash, m->dst_slot, m->src_page,
+				    m->t.src == UGM_TIER_HOST, revoked);
+		m->dst_slot = 0;
+		covered = false;
+	} else if (revoked) {
+		atomic_dec(&m->dev->nr_revoked);
+	}
 	if (covered && (m->dst_slot || is_quiet)) {
 		move_ended_well(m);
 		return;
-	}
-	if (m->dst_slot && !is_quiet) {
-		ugm_slot_quarantine(m->dev->flash, m->dst_slot, m->src_page,
-				    m->t.src == UGM_TIER_HOST);
-		m->dst_slot = 0;
 	}
 	if (test_bit(UGM_MOVE_VOID, &m->flags))
 		ugm_move_done(m, -ECANCELED);

@@ -30,6 +30,7 @@ enum {
 	UGM_MOVE_DONE, /* the real move has finished, see error */
 	UGM_MOVE_VOID, /* the model gave it up: release what it took when it ends */
 	UGM_MOVE_QUEUED, /* it waits for the flash server (the lane's lock) */
+	UGM_MOVE_REVOKED, /* it was given up while the flash server read its source */
 };
 
 /**

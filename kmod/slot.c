@@ -55,6 +55,7 @@ struct ugm_slot {
  * @slot: the slot
  * @page: what the write reads from; a reference
  * @host: it is a page of the host tier
+ * @revoked: it counts in &ugm_device.nr_revoked
  * @since: when it came here, in jiffies; 0: its lateness was told
  */
 struct held_slot {
@@ -62,6 +63,7 @@ struct held_slot {
 	u32 slot;
 	struct page *page;
 	bool host;
+	bool revoked;
 	unsigned long since;
 };
 
@@ -388,6 +390,8 @@ static void release_work(struct work_struct *work)
 	list_for_each_entry_safe(h, next, &quiet, node) {
 		ugm_page_drop(h->page);
 		ugm_slot_free(flash->dev, h->slot);
+		if (h->revoked && atomic_dec_and_test(&flash->dev->nr_revoked))
+			ugm_progress(flash->dev);
 		kfree(h);
 	}
 	if (more)
@@ -400,20 +404,30 @@ static void release_work(struct work_struct *work)
  * @slot: the slot; the caller's no longer
  * @page: head page that the I/O reads from
  * @host: it belongs to the host tier
+ * @revoked: it counts in &ugm_device.nr_revoked until then
  *
  * Context: process context, may sleep.
  */
-void ugm_slot_quarantine(struct ugm_flash *flash, u32 slot, struct page *page, bool host)
+void ugm_slot_quarantine(struct ugm_flash *flash, u32 slot, struct page *page, bool host,
+			 bool revoked)
 {
 	struct held_slot *h = kmalloc(sizeof(*h), GFP_NOIO);
 
 	if (!h) {
 		/* Lost until the namespace is attached again, but safe. */
 		ugm_slot_bad(flash, slot);
+		if (revoked)
+			atomic_dec(&flash->dev->nr_revoked);
 		return;
 	}
 	ugm_page_hold(page);
-	*h = (struct held_slot){ .slot = slot, .page = page, .host = host, .since = jiffies ?: 1 };
+	*h = (struct held_slot){
+		.slot = slot,
+		.page = page,
+		.host = host,
+		.revoked = revoked,
+		.since = jiffies ?: 1,
+	};
 	xa_lock_irq(&flash->slots);
 	list_add_tail(&h->node, &flash->quarantine);
 	flash->quarantined++;

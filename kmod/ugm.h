@@ -164,6 +164,7 @@ struct ugm_pool {
  * @metadata: bytes used for ranges, blocks, slots, transfers
  * @counters: enum ugm_counter
  * @flash: the attached namespace, or NULL (flash.c's; set under engine_lock)
+ * @nr_revoked: moves with UGM_MOVE_REVOKED: their I/O may hold the source
  * @inject: failure injection
  * @debugfs: its folder there
  */
@@ -211,6 +212,7 @@ struct ugm_device {
 	atomic64_t counters[UGM_NR_COUNTERS];
 
 	struct ugm_flash *flash;
+	atomic_t nr_revoked;
 	struct ugm_inject inject;
 	struct dentry *debugfs;
 };
