@@ -2,6 +2,7 @@
 #include "machine.h"
 
 #define GIB (1ULL << 30)
+#define MAX_ITERATIONS 1000000U
 
 /*
  * "G10: Enabling An Efficient Unified GPU Memory and Storage Architecture with
@@ -88,8 +89,11 @@ int ugm_config_check(struct ugm_config *config, struct ugm_error *err)
 				(unsigned long long)config->scale,
 				(unsigned long long)b,
 				(unsigned long long)((1ULL << 32) / b));
-	if (!config->iterations)
-		return ugm_fail(err, -EINVAL, "iterations 0: at least 1");
+	if (!config->iterations || config->iterations > MAX_ITERATIONS)
+		return ugm_fail(err, -EINVAL,
+				"iterations %llu: allowed are 1 to %u",
+				(unsigned long long)config->iterations,
+				MAX_ITERATIONS);
 	return 0;
 }
 
