@@ -277,6 +277,49 @@ static void policies_write_valid_schedules(void **unused)
 	assert_non_null(strstr(err.text, "not built in; available: ideal"));
 }
 
+/* Whatever is done to a schedule, the reader gives one or a sentence. */
+static void survives_mutation(void **unused)
+{
+	static const char good[] =
+		"option victim need\n"
+		"at 0 prefetch 7 1 0 gpu need=4\n"
+		"at 1 protect 8 0 100 # small\n"
+		"at 2 evict 1 0 4096 flash\n"
+		"at 2 discard 7 0 10000";
+	static const char alphabet[] = "0123456789=#\n at-gpuflshoevict";
+	char text[sizeof(good)];
+	struct ugm_schedule s;
+	struct ugm_error err;
+	u64 seed = 99, i, n;
+	int round, changes;
+
+	for (round = 0; round < 4000; round++) {
+		memcpy(text, good, sizeof(good));
+		changes = 1 + (int)(next_random(&seed) % 4);
+		while (changes--)
+			text[next_random(&seed) % (sizeof(good) - 1)] =
+				alphabet[next_random(&seed) %
+					 (sizeof(alphabet) - 1)];
+		err.text[0] = '\0';
+		if (read_text(text, &s, &err)) {
+			assert_true(*err.text);
+			continue;
+		}
+		n = trace->nr_kernels;
+		for (i = 0; i < s.nr_hints; i++) {
+			const struct ugm_schedule_hint *h = &s.hints[i];
+			struct ugm_span span = ugm_layout_hint(layout, h);
+
+			assert_true(h->at < n && h->op < UGM_NR_OPS);
+			assert_true(h->need == UGM_NEED_NONE ||
+				    (h->need >= h->at && h->need < 2 * n));
+			assert_true(span.first + span.nr <=
+				    layout->tensors[h->tensor].nr_blocks);
+		}
+		ugm_schedule_free(&s);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -285,6 +328,7 @@ int main(void)
 		cmocka_unit_test(round_trip),
 		cmocka_unit_test(sorts_stably),
 		cmocka_unit_test(rounds_to_blocks),
+		cmocka_unit_test(survives_mutation),
 		cmocka_unit_test(policies_write_valid_schedules),
 	};
 
