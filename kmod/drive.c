@@ -23,6 +23,7 @@
 #define MAX_FAILURES 64
 /* Frames and slots also come back without a word: from a late reference. */
 #define POLL msecs_to_jiffies(20)
+#define LONGEST_SLEEP_NS (100 * NSEC_PER_MSEC)
 
 static bool wall_clock(const struct ugm_device *dev)
 {
@@ -95,18 +96,18 @@ void ugm_drive_work(struct work_struct *work)
 		queue_delayed_work(system_unbound_wq, &dev->driver, delay);
 }
 
-/* Sleeps for @ns or until killed. Launches of the real clock end in time. */
+/* Sleep until the end of a launch, as exactly as a timer can, or until killed. */
 static int sleep_until(struct ugm_device *dev, u64 end_ns)
 {
-	u64 now = ktime_get_ns();
-	ktime_t expires = ns_to_ktime(end_ns);
 	struct ugm_waiter w;
+	ktime_t expires;
 	int err = 0;
+	u64 now;
 
-	if (now >= end_ns)
-		return 0;
 	ugm_wait_begin(dev, &w, "launch duration");
-	while (!err && ktime_get_ns() < end_ns && !READ_ONCE(dev->gone)) {
+	while (!err && (now = ktime_get_ns()) < end_ns && !READ_ONCE(dev->gone)) {
+		/* In steps: the device may be unplugged meanwhile. */
+		expires = ns_to_ktime(min(end_ns, now + LONGEST_SLEEP_NS));
 		set_current_state(TASK_KILLABLE);
 		schedule_hrtimeout(&expires, HRTIMER_MODE_ABS);
 		if (fatal_signal_pending(current))
@@ -159,7 +160,7 @@ static long settle(struct ugm_device *dev, const struct ugm_demand *d)
 static int drive(struct ugm_device *dev, struct ugm_demand *d)
 {
 	unsigned long sleep, stuck_since = 0;
-	int r, seq, seen = 0, failures = atomic_read(&dev->failures);
+	int r, seq, failures = atomic_read(&dev->failures);
 	long left;
 	u64 wake_ns;
 
@@ -177,12 +178,12 @@ static int drive(struct ugm_device *dev, struct ugm_demand *d)
 			return 0;
 		if (atomic_read(&dev->failures) - failures > MAX_FAILURES)
 			return -EIO;
-		if (r != UGM_RUN_STUCK || !stuck_since || seq != seen) {
+		if (r != UGM_RUN_STUCK)
+			stuck_since = 0;
+		else if (!stuck_since)
 			stuck_since = jiffies ?: 1;
-			seen = seq;
-		} else if (time_after(jiffies, stuck_since + STUCK_LIMIT)) {
+		else if (time_after(jiffies, stuck_since + STUCK_LIMIT))
 			return -ENOSPC;
-		}
 		if (wake_ns) {
 			if (sleep_until(dev, wake_ns))
 				return -EINTR;

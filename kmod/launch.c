@@ -26,6 +26,9 @@ static int resolve(struct ugm_file_space *fs, const struct ugm_operand_desc *des
 		return -EINVAL;
 	first = desc->offset >> shift;
 	last = (desc->offset + desc->len - 1) >> shift;
+	/* What can never fit is refused before a block is made for each part. */
+	if (last - first >= READ_ONCE(fs->dev->engine.capacity[UGM_TIER_GPU]))
+		return -ENOSPC;
 	r = ugm_range_use(fs, first);
 	if (!r)
 		return -EINVAL;

@@ -17,25 +17,25 @@
  */
 
 TRACE_EVENT(ugm_fault,
-	TP_PROTO(u64 space, u64 address, bool host_view, bool write, u32 state),
-	TP_ARGS(space, address, host_view, write, state),
+	TP_PROTO(u64 space, u64 address, bool host_view, bool write, bool resident),
+	TP_ARGS(space, address, host_view, write, resident),
 	TP_STRUCT__entry(
 		__field(u64, space)
 		__field(u64, address)
 		__field(bool, host_view)
 		__field(bool, write)
-		__field(u32, state)
+		__field(bool, resident)
 	),
 	TP_fast_assign(
 		__entry->space = space;
 		__entry->address = address;
 		__entry->host_view = host_view;
 		__entry->write = write;
-		__entry->state = state;
+		__entry->resident = resident;
 	),
-	TP_printk("space=%llu address=%#llx view=%s %s state=%#x",
+	TP_printk("space=%llu address=%#llx view=%s %s%s",
 		  __entry->space, __entry->address, __entry->host_view ? "host" : "gpu",
-		  __entry->write ? "write" : "read", __entry->state)
+		  __entry->write ? "write" : "read", __entry->resident ? "" : " missing")
 );
 
 DECLARE_EVENT_CLASS(ugm_transfer,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <linux/mm.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
 
@@ -432,12 +433,13 @@ int ugm_move_new_slot(struct ugm_move *m)
 
 static void copy(struct ugm_move *m)
 {
-	unsigned int i, nr = 1U << m->dev->block_order;
+	void *dst = page_address(m->dst_page), *src = page_address(m->src_page);
+	size_t size = m->dev->block_size, n, done;
 
-	for (i = 0; i < nr; i++) {
-		copy_highpage(m->dst_page + i, m->src_page + i);
-		if (!(i % 64))
-			cond_resched();
+	for (done = 0; done < size; done += n) {
+		n = min_t(size_t, size - done, SZ_256K);
+		memcpy(dst + done, src + done, n);
+		cond_resched();
 	}
 }
 
