@@ -399,6 +399,7 @@ int ugm_flash_detach(struct ugm_device *dev)
 	mutex_unlock(&dev->engine_lock);
 	if (err)
 		return err;
+	ugm_lanes_wake(dev);
 	pr_info("%s: detached %s\n", dev->name, flash->path);
 	flash_free(flash);
 	return 0;

@@ -232,6 +232,30 @@ void ugm_lane_shutdown(struct ugm_file_space *fs)
 	ugm_lane_put(lane);
 }
 
+/**
+ * ugm_lanes_wake() - have the flash servers of a device look what has changed
+ * @dev: device
+ *
+ * Context: process context, takes &ugm_device.spaces_lock and engine_lock.
+ */
+void ugm_lanes_wake(struct ugm_device *dev)
+{
+	struct ugm_file_space *fs;
+
+	mutex_lock(&dev->spaces_lock);
+	mutex_lock(&dev->engine_lock);
+	list_for_each_entry(fs, &dev->spaces, node) {
+		if (!fs->lane)
+			continue;
+		spin_lock(&fs->lane->lock);
+		fs->lane->seq++;
+		spin_unlock(&fs->lane->lock);
+		wake_up_all(&fs->lane->wait);
+	}
+	mutex_unlock(&dev->engine_lock);
+	mutex_unlock(&dev->spaces_lock);
+}
+
 static void expiry_work(struct work_struct *work)
 {
 	struct ugm_lane_file *lane = container_of(work, struct ugm_lane_file, expiry.work);
@@ -337,7 +361,7 @@ static int lane_fetch(struct ugm_lane_file *lane, struct ugm_ioc_fetch *arg,
 		lane->serving = !lane->dead;
 		seq = lane->seq;
 		spin_unlock(&lane->lock);
-		if (READ_ONCE(lane->dead))
+		if (READ_ONCE(lane->dead) || !READ_ONCE(lane->dev->flash))
 			return -ENODEV;
 		nr = ugm_lease_take(lane, room, segments, &arg->lease);
 		if (nr)

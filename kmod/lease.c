@@ -224,17 +224,25 @@ static void detach_lease(struct ugm_lane_file *lane, struct ugm_lease *lease)
 static void unmap_lease(struct ugm_lane_file *lane, struct ugm_lease *lease)
 {
 	unsigned int shift = lane->dev->block_shift;
+	struct ugm_segment *s;
+	u64 first = 0, end = 0;
 	struct ugm_move *m;
-	u32 i;
 
 	list_for_each_entry(m, &lease->moves, todo) {
 		/* A fault that found the page before has mapped it after this. */
 		lock_page(ugm_move_memory(m));
 		unlock_page(ugm_move_memory(m));
 	}
-	for (i = 0; i < lease->nr; i++)
-		ugm_lane_unmap(lane, lease->segments[i].window_offset >> shift,
-			       lease->segments[i].len >> shift);
+	/* One call, and one flush, for segments side by side, as most are. */
+	for (s = lease->segments; s < lease->segments + lease->nr; s++) {
+		if (s->window_offset != end) {
+			if (end > first)
+				ugm_lane_unmap(lane, first >> shift, (end - first) >> shift);
+			first = s->window_offset;
+		}
+		end = s->window_offset + s->len;
+	}
+	ugm_lane_unmap(lane, first >> shift, (end - first) >> shift);
 }
 
 static bool quiet(const struct ugm_move *m)
@@ -315,7 +323,7 @@ static bool any_void(struct list_head *moves, u32 n)
 }
 
 /* End every move of a lease that is detached and unmapped. */
-static void finish(struct ugm_lane_file *lane, struct ugm_lease *lease)
+static void finish(struct ugm_lane_file *lane, struct ugm_lease *lease, bool served)
 {
 	unsigned int shift = lane->dev->block_shift;
 	struct ugm_segment *s;
@@ -334,7 +342,7 @@ static void finish(struct ugm_lane_file *lane, struct ugm_lease *lease)
 
 	for (s = lease->segments; s < lease->segments + lease->nr; s++) {
 		n = s->len >> shift;
-		retry = any_void(&lease->moves, n);
+		retry = served && any_void(&lease->moves, n);
 		for (i = 1; i <= n; i++)
 			end_move(lane, list_first_entry(&lease->moves, struct ugm_move, todo),
 				 s->result >= 0 && (u64)i << shift <= s->result, retry, &again);
@@ -401,7 +409,7 @@ int ugm_lease_commit(struct ugm_lane_file *lane, u64 id, const struct ugm_segmen
 	trace_ugm_lease(lane->fs->id, id, 1, lease->nr);
 	unmap_lease(lane, lease);
 	settle(lease);
-	finish(lane, lease);
+	finish(lane, lease, true);
 	return 0;
 }
 
@@ -427,7 +435,7 @@ void ugm_lease_break(struct ugm_lane_file *lane, struct list_head *leases, u32 r
 		ugm_event(lane->fs, UGM_EVENT_LEASE_BROKEN, lease->id, reason);
 		trace_ugm_lease(lane->fs->id, lease->id, 1 + reason, lease->nr);
 		unmap_lease(lane, lease);
-		finish(lane, lease);
+		finish(lane, lease, false);
 	}
 }
 

@@ -155,6 +155,7 @@ bool ugm_lane_assign(struct ugm_file_space *fs, struct ugm_move *m);
 void ugm_lane_put(struct ugm_lane_file *lane);
 void ugm_lane_queue(struct ugm_move *m);
 void ugm_lane_void(struct ugm_move *m);
+void ugm_lanes_wake(struct ugm_device *dev);
 void ugm_lane_shutdown(struct ugm_file_space *fs);
 void ugm_lane_facts(struct ugm_file_space *fs, struct ugm_lane_facts *facts);
 

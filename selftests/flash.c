@@ -385,7 +385,7 @@ static void kill_in_fault(struct __test_metadata *_metadata, struct ut *d, const
 	ut_sleep_ms(100);
 	EXPECT_EQ(0, waitpid(pid, &status, WNOHANG));
 	kill(pid, SIGKILL);
-	EXPECT_EQ(0, ut_reap(pid, 1000, &status));
+	EXPECT_EQ(0, ut_reap(pid, access("/sys/kernel/debug/kmemleak", F_OK) ? 1000 : 5000, &status));
 	EXPECT_TRUE(WIFSIGNALED(status));
 }
 

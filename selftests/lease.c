@@ -7,6 +7,7 @@
  */
 #include <liburing.h>
 #include <poll.h>
+#include <sys/prctl.h>
 
 #include "ugm_harness.h"
 
@@ -38,8 +39,8 @@ struct server {
 };
 
 UT_FIXTURE(lease);
-UT_VARIANT(lease, small, "block_size=4096 gpu_mem=4M host_mem=4M");
-UT_VARIANT(lease, huge, "block_size=2097152 gpu_mem=64M host_mem=32M");
+UT_VARIANT(lease, small, "block_size=4096 gpu_mem=512K host_mem=1M");
+UT_VARIANT(lease, huge, "block_size=2097152 gpu_mem=32M host_mem=32M");
 
 static int server_open(struct server *s, struct ut *d, uint64_t space, uint32_t timeout_ms)
 {
@@ -127,6 +128,22 @@ static int serve(struct server *s)
 		transfer_all(s);
 	}
 	return err == -ETIME ? 0 : err;
+}
+
+/* A child that does not outlive the test, which may be ended by its time limit. */
+static pid_t fork_child(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	return pid;
+}
+
+/* A second, and more where the kernel checks everything it does. */
+static unsigned int reap_ms(void)
+{
+	return access("/sys/kernel/debug/kmemleak", F_OK) ? 1000 : 5000;
 }
 
 static void fill_blocks(struct ut *d, int64_t base, uint64_t seed)
@@ -450,7 +467,7 @@ static int64_t killed_server(struct __test_metadata *_metadata, struct ut *d, in
 		ASSERT_EQ(0, ut_move(d, UGM_HINT_EVICT, TAG, 0, BLOCKS, UGM_TIER_ID_FLASH));
 	ASSERT_EQ(0, pipe(ready));
 	ASSERT_EQ(0, pipe(reached));
-	pid = fork();
+	pid = fork_child();
 	ASSERT_LE(0, pid);
 	if (!pid) {
 		struct io_uring ring;
@@ -471,7 +488,7 @@ static int64_t killed_server(struct __test_metadata *_metadata, struct ut *d, in
 				 TAG, 0, BLOCKS, tier));
 	ASSERT_EQ(1, read(reached[0], &c, 1));
 	kill(pid, SIGKILL);
-	EXPECT_EQ(0, ut_reap(pid, 1000, &status));
+	EXPECT_EQ(0, ut_reap(pid, reap_ms(), &status));
 	EXPECT_TRUE(WIFSIGNALED(status));
 	for (int i = 0; i < 2; i++) {
 		close(ready[i]);
@@ -510,7 +527,7 @@ TEST_F(lease, late_reads_hit_nobody)
 	struct ut other;
 	int64_t base, o;
 
-	for (int round = 0; round < 10; round++) {
+	for (int round = 0; round < 5; round++) {
 		base = killed_server(_metadata, d, UGM_TIER_ID_GPU, IN_FLIGHT, 500 * round);
 		ASSERT_EQ(0, ut_ioctl(d->fd, UGM_IOC_INFO, &info));
 		nr = info.gpu_free;
@@ -596,7 +613,7 @@ TEST_F(lease, a_wait_ends_when_it_should)
 	EXPECT_EQ(-ETIME, exchange(&s, 0, 100));
 	EXPECT_LE(100 * 1000000ULL, ut_now() - start);
 	server_close(&s);
-	pid = fork();
+	pid = fork_child();
 	ASSERT_LE(0, pid);
 	if (!pid) {
 		if (server_open(&s, d, 0, 0))
@@ -605,8 +622,30 @@ TEST_F(lease, a_wait_ends_when_it_should)
 	}
 	ut_sleep_ms(100);
 	kill(pid, SIGKILL);
-	EXPECT_EQ(0, ut_reap(pid, 1000, &status));
+	EXPECT_EQ(0, ut_reap(pid, reap_ms(), &status));
 	EXPECT_TRUE(WIFSIGNALED(status));
+}
+
+TEST_F(lease, the_namespace_goes)
+{
+	struct ut *d = &self->d;
+	struct server s;
+	int status;
+	pid_t pid;
+
+	pid = fork_child();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		if (server_open(&s, d, 0, 0))
+			_exit(1);
+		_exit(exchange(&s, 0, 0) == -ENODEV ? 0 : 2);
+	}
+	while (ut_stat(d, "lane.serving.bool") == 0)
+		ut_sleep_ms(5);
+	ut_sleep_ms(50);
+	ASSERT_EQ(0, ut_ioctl(d->fd, UGM_IOC_DETACH, NULL));
+	EXPECT_EQ(0, ut_reap(pid, 2000, &status));
+	EXPECT_EQ(0, status);
 }
 
 TEST_F(lease, wrong_results_are_refused_and_the_lease_goes_on)
@@ -713,7 +752,7 @@ TEST_F(lease, the_window_is_the_server_s_alone)
 	}
 	/* No place but those of the lease. */
 	EXPECT_EQ(SIGBUS, ut_touch(s.window + s.size - d->block, false));
-	pid = fork();
+	pid = fork_child();
 	ASSERT_LE(0, pid);
 	if (!pid) {
 		p = mmap(NULL, s.size, PROT_READ, MAP_SHARED, s.lane, 0);
@@ -725,7 +764,7 @@ TEST_F(lease, the_window_is_the_server_s_alone)
 	}
 	EXPECT_EQ(0, ut_reap(pid, 5000, &status));
 	EXPECT_EQ(0, status);
-	pid = fork();
+	pid = fork_child();
 	ASSERT_LE(0, pid);
 	if (!pid) {
 		struct ugm_ioc_lane lane = { 0 };
