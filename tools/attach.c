@@ -30,6 +30,37 @@ static const struct option_spec options[] = {
 	{ NULL },
 };
 
+/* @vetted and @why: what ugm_namespace_vet() said. */
+static int attach(struct ugm *space, const char *device, const char *namespace,
+		  const struct attach *o, int vetted, const struct ugm_error *why)
+{
+	struct ugm_ioc_info info;
+	int ret;
+
+	ret = ugm_info(space, &info);
+	if (ret)
+		return device_failed(device, "info", ret);
+	if (info.flags & UGM_INFO_ATTACHED)
+		return complain(EXIT_FAILED, "%s: %s is attached already: ugm detach",
+				device_path(device), info.namespace_path);
+	/* Forced means over data that is there, not over somebody who uses it. */
+	if (vetted == -EEXIST && !o->force)
+		return complain(EXIT_FAILED, "%s: --force overwrites it", why->text);
+	if (vetted && vetted != -EEXIST)
+		return complain(EXIT_FAILED, "%s", why->text);
+
+	ret = ugm_attach(space, namespace, o->offset, o->length);
+	if (ret == -EEXIST)
+		return complain(EXIT_FAILED, "%s: a namespace is attached already: ugm detach",
+				device_path(device));
+	if (ret == -EINVAL)
+		return complain(EXIT_USAGE,
+				"%s: offset %llu, length %llu: allowed are multiples of the block size (%zu bytes) within the namespace",
+				namespace, (unsigned long long)o->offset,
+				(unsigned long long)o->length, ugm_block_size(space));
+	return ret ? device_failed(device, namespace, ret) : EXIT_DONE;
+}
+
 /**
  * cmd_attach() - ugm attach
  * @argc: words
@@ -50,10 +81,10 @@ int cmd_attach(int argc, char **argv)
 		.max_operands = 2,
 	};
 	const char *device, *namespace;
-	struct ugm_error err;
+	struct ugm_error why;
 	struct ugm *space;
 	char **operands;
-	int nr, ret;
+	int nr, ret, vetted;
 
 	ret = options_parse(&usage, argc, argv, &operands, &nr);
 	if (ret != OPTIONS_GO_ON)
@@ -62,29 +93,13 @@ int cmd_attach(int argc, char **argv)
 	namespace = operands[nr - 1];
 	free(operands);
 
-	/* Forced means over data that is there, not over somebody who uses it. */
-	ret = ugm_namespace_vet(namespace, &err);
-	if (ret == -EEXIST && !a.force)
-		return complain(EXIT_FAILED, "%s: --force overwrites it", err.text);
-	if (ret == -ENOENT || ret == -ENOTBLK)
-		return complain(EXIT_USAGE, "%s", err.text);
-	if (ret && ret != -EEXIST)
-		return complain(EXIT_FAILED, "%s", err.text);
-
+	vetted = ugm_namespace_vet(namespace, &why);
+	if (vetted == -ENOENT || vetted == -ENOTBLK)
+		return complain(EXIT_USAGE, "%s", why.text);
 	ret = device_open(device, &space);
 	if (ret)
 		return ret;
-	ret = ugm_attach(space, namespace, a.offset, a.length);
-	if (ret == -EEXIST)
-		ret = complain(EXIT_FAILED, "%s: a namespace is attached already: ugm detach",
-			       device_path(device));
-	else if (ret == -EINVAL)
-		ret = complain(EXIT_USAGE,
-			       "%s: offset %llu, length %llu: allowed are multiples of the block size (%zu bytes) within the namespace",
-			       namespace, (unsigned long long)a.offset,
-			       (unsigned long long)a.length, ugm_block_size(space));
-	else if (ret)
-		ret = device_failed(device, namespace, ret);
+	ret = attach(space, device, namespace, &a, vetted, &why);
 	ugm_close(space);
 	return ret;
 }

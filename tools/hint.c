@@ -18,6 +18,7 @@
  * @space: id of the space; 0: the only one
  * @device: device node, or NULL
  * @json: answer as JSON
+ * @trace: trace that FILE is a schedule of, or NULL
  * @shift: added to the launch numbers of a file
  * @op: enum ugm_op + 1 of a single hint, or 0
  * @tag: its range; @tagged: given
@@ -31,6 +32,7 @@ struct hint_options {
 	u64 space;
 	const char *device;
 	bool json;
+	const char *trace;
 	u64 shift;
 	u32 op;
 	bool tagged;
@@ -82,6 +84,8 @@ static const struct option_spec options[] = {
 	{ "space", "ID", option_u64, HINT(space), false, "space to hint to (the only one)" },
 	{ "device", "PATH", option_string, HINT(device), false,
 	  "device (" DEFAULT_DEVICE ", or $UGM_DEVICE)" },
+	{ "trace", "TRACE", option_string, HINT(trace), false,
+	  "FILE is a schedule of this trace: tensors without a range of their own are left out" },
 	{ "shift", "N", option_u64, HINT(shift), false,
 	  "add N to the launch numbers of FILE (0)" },
 	{ "op", "OP", option_op, 0, false,
@@ -97,10 +101,16 @@ static const struct option_spec options[] = {
 	{}
 };
 
-/* The ranges of the space as tensors, so that hints are read as schedules are. */
+/*
+ * The ranges of the space as tensors, so that hints are read as schedules are.
+ * With a trace its tensors are there already, and those that the space has no
+ * range for get no blocks.
+ */
 static int read_ranges(struct ugm *space, const struct hint_options *o, struct ugm_layout *l,
 		       struct ugm_trace *t)
 {
+	bool known = o->trace;
+	s64 tensor;
 	struct ugm_ioc_machine machine;
 	struct ugm_range_desc *ranges;
 	size_t nr, i;
@@ -117,12 +127,16 @@ static int read_ranges(struct ugm *space, const struct hint_options *o, struct u
 	l->trace = t;
 	l->config.block_size = ugm_block_size(space);
 	l->block_bytes = machine.block_bytes ? machine.block_bytes : l->config.block_size;
-	l->tensors = calloc(nr + 1, sizeof(*l->tensors));
+	l->tensors = calloc((known ? t->nr_tensors : nr) + 1, sizeof(*l->tensors));
 	for (i = 0; i < nr && l->tensors; i++) {
-		if (ugm_trace_add(t, ranges[i].tag, ranges[i].model_len))
+		if (!known && ugm_trace_add(t, ranges[i].tag, ranges[i].model_len))
 			break;
-		l->tensors[i].len = ranges[i].len;
-		l->tensors[i].nr_blocks =
+		tensor = ugm_trace_find(t, ranges[i].tag);
+		/* An arena, or another trace's; sizes must be the same. */
+		if (tensor < 0 || t->tensors[tensor].bytes != ranges[i].model_len)
+			continue;
+		l->tensors[tensor].len = ranges[i].len;
+		l->tensors[tensor].nr_blocks =
 			(u32)((ranges[i].len + l->config.block_size - 1) / l->config.block_size);
 	}
 	free(ranges);
@@ -254,12 +268,16 @@ static int submit(struct ugm *space, const struct hint_options *o, const struct 
 
 static int hint(struct ugm *space, struct hint_options *o, const char *file)
 {
-	struct ugm_trace *t = calloc(1, sizeof(*t));
+	struct ugm_trace *t = NULL;
 	struct ugm_schedule s, defaults;
 	struct ugm_layout l = {};
 	struct ugm_error err;
 	int ret;
 
+	if (o->trace && ugm_trace_read(o->trace, &t, &err))
+		return complain(EXIT_USAGE, "%s", err.text);
+	if (!t)
+		t = calloc(1, sizeof(*t));
 	if (!t)
 		return complain(EXIT_FAILED, "out of memory");
 	ugm_schedule_init(&s);
@@ -268,12 +286,15 @@ static int hint(struct ugm *space, struct hint_options *o, const char *file)
 	if (!ret)
 		ret = read_ranges(space, o, &l, t);
 	if (!ret && file) {
-		/* A space has no last launch: any number is one. */
-		t->name = strdup("of this space");
-		t->nr_kernels = U32_MAX;
+		if (!o->trace) {
+			/* A space has no last launch: any number is one. */
+			t->name = strdup("of this space");
+			t->nr_kernels = U32_MAX;
+		}
 		if (ugm_schedule_read(file, t, &s, &err))
 			ret = complain(EXIT_USAGE, "%s", err.text);
-		t->nr_kernels = 0;
+		if (!o->trace)
+			t->nr_kernels = 0;
 		if (!ret && memcmp(&s.opt, &defaults.opt, sizeof(s.opt)))
 			complain(0, "%s: its options are not applied: they belong to the space's owner",
 				 file);
@@ -320,8 +341,8 @@ int cmd_hint(int argc, char **argv)
 	if (file && (o.tagged || o.offset || o.length || o.tier || o.at != UGM_HINT_NOW ||
 		     o.need != UGM_NEED_NONE))
 		return complain(EXIT_USAGE, "--tag, --offset, --length, --tier, --at and --need need --op");
-	if (o.op && o.shift)
-		return complain(EXIT_USAGE, "--shift needs a FILE");
+	if (o.op && (o.shift || o.trace))
+		return complain(EXIT_USAGE, "--shift and --trace need a FILE");
 	ret = device_open(o.device, &space);
 	if (ret)
 		return ret;
