@@ -5,6 +5,8 @@
 
 /* Bytes of a chunk: enough blocks for little work, few enough to fit anywhere. */
 #define CHUNK_BYTES (16ULL << 20)
+/* Of the host tier: the rest is for what does not go as planned. */
+#define HOST_SHARE 0.98
 
 static int make_chunks(struct ugm_planner *p)
 {
@@ -165,9 +167,11 @@ int ugm_planner_make(const struct ugm_layout *layout, struct ugm_planner **plann
 	p->host_capacity = (s64)layout->host_blocks;
 	p->tensors = calloc((size_t)trace->nr_tensors + 1, sizeof(*p->tensors));
 	p->live = calloc((size_t)p->n + 1, sizeof(*p->live));
+	p->away = calloc((size_t)p->n + 1, sizeof(*p->away));
+	p->flashed = calloc((size_t)p->n + 1, sizeof(*p->flashed));
 	p->start_ns = calloc((size_t)p->n + 1, sizeof(*p->start_ns));
 	p->length_ns = calloc((size_t)p->n + 1, sizeof(*p->length_ns));
-	if (p->tensors && p->live && p->start_ns && p->length_ns)
+	if (p->tensors && p->live && p->away && p->flashed && p->start_ns && p->length_ns)
 		ret = make_uses(p);
 	if (!ret)
 		ret = make_chunks(p);
@@ -208,6 +212,8 @@ void ugm_planner_free(struct ugm_planner *p)
 	free(p->missing);
 	free(p->uses);
 	free(p->live);
+	free(p->away);
+	free(p->flashed);
 	free(p->start_ns);
 	free(p->length_ns);
 	free(p->copies);
@@ -258,6 +264,7 @@ static void enter(struct ugm_planner *p)
 
 static void leave(struct ugm_planner *p)
 {
+
 
 	const struct ugm_trace *trace = p->layout->trace;
 	u32 k = (u32)(p->slot % p->n), i, j;
@@ -351,7 +358,8 @@ int ugm_planner_play(struct ugm_planner *p, const struct ugm_plan_setting *set,
 	int ret;
 
 	p->set = *set;
-	p->host_limit = (s64)((double)p->host_capacity * (1 - set->host_margin));
+	p->host_limit = (s64)((double)p->host_capacity * HOST_SHARE);
+	ugm_plan_follow(p);
 	for (k = 0; k < p->n; k++)
 		p->start_ns[k + 1] = p->start_ns[k] +
 				     p->layout->trace->kernels[k].duration_ns;

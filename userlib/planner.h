@@ -4,6 +4,7 @@
 
 #include "curve.h"
 #include "layout.h"
+#include "relaxation.h"
 #include "vitality.h"
 
 /**
@@ -28,24 +29,27 @@
 
 #define UGM_PLAN_NONE U32_MAX
 
+/* What is taken from the solution of the relaxation. */
+enum ugm_plan_guide {
+	UGM_PLAN_UNGUIDED, /* nothing */
+	UGM_PLAN_FLASH_GUIDED, /* what goes to flash */
+	UGM_PLAN_GUIDED, /* what leaves the GPU tier, and what of it goes to flash */
+};
+
 /**
  * struct ugm_plan_setting - what the planner can be told to try
+ * @guide: enum ugm_plan_guide
+ * @write_back: idle links copy data before it has to leave
  * @host_lead: data comes back from the host when this share of an iteration, or
- *             less, is left in hand; 1: as soon as there is room
+ *             less, is left in hand
  * @clean_weight: a clean victim is preferred to a dirty one that is needed no
  *                more than this many times later
- * @flash_weight: likewise one whose only copy is in flash; 0: it counts as dirty
- * @write_back: idle links copy dirty data to the host before it has to leave
- * @host_margin: share of the host tier that is left free
  */
 struct ugm_plan_setting {
+	u8 guide;
+	bool write_back;
 	double host_lead;
 	double clean_weight;
-	double flash_weight;
-	double drop_lead;
-	bool write_back;
-	bool flash_write_back;
-	double host_margin;
 };
 
 /* What a chunk is good for; chunks under way are in none of these classes. */
@@ -67,8 +71,11 @@ enum ugm_plan_queue {
 	UGM_PLAN_Q_DIRTY,
 	UGM_PLAN_Q_HOST,
 	UGM_PLAN_Q_HOST_BACKED,
+	UGM_PLAN_Q_LEAVE, /* of what is to leave the GPU tier */
+	UGM_PLAN_Q_TO_FLASH, /* of what is to go to flash */
 	UGM_PLAN_Q_FROM_HOST, /* soonest first, as the next */
 	UGM_PLAN_Q_FROM_FLASH,
+	UGM_PLAN_Q_FLASH_COPY, /* furthest first: copies wanted in flash */
 	UGM_PLAN_Q_WRITE_BACK, /* by the launch before which a copy is of use */
 	UGM_PLAN_NR_QUEUES
 };
@@ -108,6 +115,10 @@ struct ugm_plan_chunk {
  * @cursor: its next use
  * @next: launch of that, counted over iterations
  * @overfull: last launch before which a copy is of use, or UGM_NEED_NONE
+ * @leave: chunks that are still to leave the GPU tier
+ * @flash: chunks that are still to go to flash
+ * @copy: chunks of which copies are wanted in the host tier
+ * @flash_copy: chunks of which copies are wanted in flash
  * @nr: its chunks by class
  */
 struct ugm_plan_tensor {
@@ -118,6 +129,10 @@ struct ugm_plan_tensor {
 	u32 cursor;
 	u64 next;
 	u64 overfull;
+	u32 leave;
+	u32 flash;
+	u32 copy;
+	u32 flash_copy;
 	u32 nr[UGM_PLAN_NR_CLASSES];
 };
 
@@ -127,11 +142,19 @@ struct ugm_plan_tensor {
  * @writes: does it write
  * @overfull: distance from @kernel to the last overfull launch in a gap before
  *            the tensor's next write; 0: there is none
+ * @leave: chunks that are to leave the GPU tier after it
+ * @flash: chunks of these that are to go to flash
+ * @copy: the most that are to leave before the tensor's next write
+ * @flash_copy: likewise to flash
  */
 struct ugm_plan_use {
 	u32 kernel;
 	bool writes;
 	u32 overfull;
+	u32 leave;
+	u32 flash;
+	u32 copy;
+	u32 flash_copy;
 };
 
 struct ugm_plan_entry {
@@ -186,6 +209,9 @@ struct ugm_plan_move {
  * @used: blocks of the GPU tier in use
  * @host_used: blocks of the host tier in use
  * @live: by launch, blocks of all live tensors
+ * @away: by launch, blocks that are to be away from the GPU tier
+ * @flashed: by launch, blocks that are to be in flash
+ * @relaxation: solved, or NULL: only settings without a guide can be played
  * @start_ns: by launch, when it is expected to begin; one more for the end
  * @gpu: blocks the GPU tier will have to hold, less none
  * @host: blocks the host tier will have to hold
@@ -213,6 +239,9 @@ struct ugm_planner {
 	s64 used;
 	s64 host_used;
 	s64 *live;
+	s64 *away;
+	s64 *flashed;
+	const struct ugm_relaxation *relaxation;
 	u64 *start_ns;
 	u64 *length_ns;
 	struct ugm_curve gpu;
@@ -252,6 +281,7 @@ int ugm_planner_write(const struct ugm_planner *p, struct ugm_schedule *s);
 /* planner_chunk.c: where chunks are, and what is asked of the tiers */
 int ugm_plan_begin(struct ugm_planner *p);
 u64 ugm_plan_expected(const struct ugm_planner *p, u64 launch);
+s64 ugm_plan_blocks(const struct ugm_planner *p, u32 tensor, u32 chunks);
 u64 ugm_plan_launch_at(const struct ugm_planner *p, u64 ns);
 void ugm_plan_leave(struct ugm_planner *p, u32 chunk, u64 gone_ns);
 void ugm_plan_come(struct ugm_planner *p, u32 chunk);
@@ -267,6 +297,9 @@ bool ugm_plan_top(struct ugm_planner *p, enum ugm_plan_queue q, u32 *tensor);
 void ugm_plan_pop(struct ugm_planner *p, enum ugm_plan_queue q);
 u32 ugm_plan_find(const struct ugm_planner *p, u32 tensor, enum ugm_plan_queue q);
 bool ugm_plan_reclaim(struct ugm_planner *p);
+
+/* planner_guide.c: what a solved relaxation says is to be away */
+void ugm_plan_follow(struct ugm_planner *p);
 
 /* planner_lane.c: what each link does next */
 bool ugm_plan_dispatch(struct ugm_planner *p);

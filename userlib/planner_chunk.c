@@ -19,8 +19,13 @@ static const u32 queue_classes[UGM_PLAN_NR_QUEUES] = {
 	[UGM_PLAN_Q_DIRTY] = 1 << UGM_PLAN_DIRTY,
 	[UGM_PLAN_Q_HOST] = 1 << UGM_PLAN_HOST,
 	[UGM_PLAN_Q_HOST_BACKED] = 1 << UGM_PLAN_HOST_BACKED,
+	[UGM_PLAN_Q_LEAVE] = 1 << UGM_PLAN_CLEAN | 1 << UGM_PLAN_BACKED |
+			     1 << UGM_PLAN_DIRTY,
+	[UGM_PLAN_Q_TO_FLASH] = 1 << UGM_PLAN_HOST | 1 << UGM_PLAN_HOST_BACKED,
 	[UGM_PLAN_Q_FROM_HOST] = 1 << UGM_PLAN_HOST | 1 << UGM_PLAN_HOST_BACKED,
 	[UGM_PLAN_Q_FROM_FLASH] = 1 << UGM_PLAN_FLASH,
+	[UGM_PLAN_Q_FLASH_COPY] = 1 << UGM_PLAN_CLEAN | 1 << UGM_PLAN_DIRTY |
+				  1 << UGM_PLAN_HOST,
 	[UGM_PLAN_Q_WRITE_BACK] = 1 << UGM_PLAN_DIRTY | 1 << UGM_PLAN_BACKED,
 };
 
@@ -29,7 +34,7 @@ static s64 key_of(const struct ugm_planner *p, const struct ugm_plan_tensor *t,
 {
 	if (q == UGM_PLAN_Q_WRITE_BACK)
 		return -(s64)t->next;
-	return q < UGM_PLAN_Q_FROM_HOST ? -(s64)t->next : (s64)t->next;
+	return q < UGM_PLAN_Q_FROM_HOST || q == UGM_PLAN_Q_FLASH_COPY ? -(s64)t->next : (s64)t->next;
 }
 
 static bool belongs(const struct ugm_plan_tensor *t, enum ugm_plan_queue q)
@@ -37,7 +42,10 @@ static bool belongs(const struct ugm_plan_tensor *t, enum ugm_plan_queue q)
 	unsigned int c;
 
 	if (t->next == UGM_NEED_NONE ||
-	    (q == UGM_PLAN_Q_WRITE_BACK && t->overfull == UGM_NEED_NONE))
+	    (q == UGM_PLAN_Q_WRITE_BACK && t->overfull == UGM_NEED_NONE) ||
+	    (q == UGM_PLAN_Q_FLASH_COPY && !t->flash_copy) ||
+	    (q == UGM_PLAN_Q_LEAVE && !t->leave) ||
+	    (q == UGM_PLAN_Q_TO_FLASH && !t->flash))
 		return false;
 	for (c = 0; c < UGM_PLAN_NR_CLASSES; c++)
 		if (queue_classes[q] & 1u << c && t->nr[c])
@@ -353,6 +361,23 @@ void ugm_plan_expect(struct ugm_planner *p)
 		ugm_curve_add(&p->late, l, l + 1, -(s64)nominal(p, l));
 }
 
+/**
+ * ugm_plan_blocks() - how many blocks some chunks of a tensor are
+ * @p: planner
+ * @tensor: tensor
+ * @chunks: how many chunks
+ *
+ * Context: any.
+ */
+s64 ugm_plan_blocks(const struct ugm_planner *p, u32 tensor, u32 chunks)
+{
+	const struct ugm_plan_tensor *t = &p->tensors[tensor];
+	s64 nr = (s64)chunks * p->chunks[t->first_chunk].nr;
+	s64 all = p->layout->tensors[tensor].nr_blocks;
+
+	return nr < all ? nr : all;
+}
+
 static void on_curve(struct ugm_planner *p, struct ugm_curve *curve, u32 chunk,
 		     u64 from, int sign)
 {
@@ -431,6 +456,23 @@ static void look_ahead(struct ugm_planner *p, u32 tensor, u64 it)
 			      UGM_NEED_NONE;
 }
 
+/* What is to be away until the tensor's next use is still there. */
+static void begin_gap(struct ugm_planner *p, u32 tensor)
+{
+	struct ugm_plan_tensor *t = &p->tensors[tensor];
+	const struct ugm_plan_use *u =
+		&p->uses[t->first_use + (t->cursor ? t->cursor : t->nr_uses) - 1];
+
+	t->leave = u->leave;
+	t->flash = u->flash;
+	t->copy = u->copy;
+	t->flash_copy = u->flash_copy;
+	ugm_curve_add(&p->gpu, p->slot, t->next, ugm_plan_blocks(p, tensor, u->leave));
+	if (p->set.guide == UGM_PLAN_GUIDED)
+		ugm_curve_add(&p->host, p->slot, t->next,
+			      ugm_plan_blocks(p, tensor, u->flash));
+}
+
 static void die(struct ugm_planner *p, u32 tensor)
 {
 	struct ugm_plan_tensor *t = &p->tensors[tensor];
@@ -466,13 +508,24 @@ void ugm_plan_used(struct ugm_planner *p, u32 tensor)
 			die(p, tensor);
 	}
 	look_ahead(p, tensor, it);
+	if (t->cursor || p->layout->trace->tensors[tensor].global)
+		begin_gap(p, tensor);
 	for (class = UGM_PLAN_AWAY + 1; class < UGM_PLAN_NR_CLASSES; class++)
 		if (t->nr[class])
 			enqueue(p, tensor, class);
 }
 
+/* What the GPU tier has to hold at a launch. */
+static s64 inside(const struct ugm_planner *p, u32 kernel)
+{
+	return p->live[kernel] - p->away[kernel];
+}
+
+/* What the host tier has to hold at a launch. */
 static s64 outside(const struct ugm_planner *p, u32 kernel)
 {
+	if (p->set.guide == UGM_PLAN_GUIDED)
+		return p->away[kernel] - p->flashed[kernel];
 	return p->live[kernel] > p->capacity ? p->live[kernel] - p->capacity : 0;
 }
 
@@ -487,7 +540,7 @@ void ugm_plan_advance(struct ugm_planner *p)
 	u32 k = (u32)(p->slot % p->n);
 
 	p->length_ns[k] = p->now_ns - p->slot_ns;
-	ugm_curve_set(&p->gpu, p->slot, p->live[k]);
+	ugm_curve_set(&p->gpu, p->slot, inside(p, k));
 	ugm_curve_set(&p->host, p->slot, outside(p, k));
 	ugm_curve_set(&p->late, p->slot,
 		      p->due_ns - (s64)nominal(p, p->slot + p->n));
@@ -529,18 +582,22 @@ int ugm_plan_begin(struct ugm_planner *p)
 	p->now_ns = p->slot_ns = 0;
 	p->slot = p->n;
 	for (k = 0; k < p->n; k++) {
-		ugm_curve_set(&p->gpu, k, p->live[k]);
+		ugm_curve_set(&p->gpu, k, inside(p, k));
 		ugm_curve_set(&p->host, k, outside(p, k));
 		ugm_curve_set(&p->late, k, -(s64)nominal(p, p->n + k));
 	}
 	for (i = 0; i < trace->nr_tensors; i++) {
 		t = &p->tensors[i];
-		t->cursor = 0;
-		if (!t->nr_chunks)
+		t->cursor = t->leave = t->flash = 0;
+		if (!t->nr_chunks || !t->nr_uses)
 			continue;
 		memset(t->nr, 0, sizeof(t->nr));
 		t->nr[UGM_PLAN_AWAY] = t->nr_chunks;
 		look_ahead(p, i, 1);
+		if (trace->tensors[i].global) {
+			begin_gap(p, i);
+			t->leave = t->flash = 0;
+		}
 		for (j = t->first_chunk; j < t->first_chunk + t->nr_chunks; j++) {
 			struct ugm_plan_chunk *c = &p->chunks[j];
 

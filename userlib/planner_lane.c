@@ -218,6 +218,8 @@ static void choose_read(struct ugm_planner *p)
 		return;
 	next = p->tensors[tensor].next;
 	nr = p->chunks[chunk].nr;
+	while (p->host_used + nr > p->host_limit && ugm_plan_reclaim(p))
+		;
 	if (p->host_used + nr <= p->host_limit &&
 	    ugm_curve_max(&p->host, p->slot + 1, next) + nr <= p->host_limit) {
 		record(p, chunk, UGM_OP_PREFETCH, UGM_TIER_HOST, next);
@@ -267,9 +269,19 @@ static bool host_has_room(struct ugm_planner *p, s64 nr)
 	return true;
 }
 
+static void less(u32 *counter)
+{
+	if (*counter)
+		--*counter;
+}
+
 static void drop(struct ugm_planner *p, u32 chunk, u8 tier)
 {
 	struct ugm_plan_chunk *c = &p->chunks[chunk];
+
+	less(&p->tensors[c->tensor].leave);
+	if (tier == UGM_TIER_FLASH)
+		less(&p->tensors[c->tensor].flash);
 
 	record(p, chunk, UGM_OP_EVICT, tier, UGM_NEED_NONE);
 	p->used -= c->nr;
@@ -284,16 +296,30 @@ static void send(struct ugm_planner *p, u32 chunk)
 	u64 gone;
 
 	if (host_has_room(p, p->chunks[chunk].nr)) {
+		less(&p->tensors[p->chunks[chunk].tensor].leave);
 		record(p, chunk, UGM_OP_EVICT, UGM_TIER_HOST, UGM_NEED_NONE);
 		gone = start(p, UGM_LINK_GPU_OUT, chunk, UGM_TIER_HOST, false);
 		ugm_plan_leave(p, chunk, gone);
 	} else if (p->lanes[UGM_LINK_FLASH_WRITE].chunk == UGM_PLAN_NONE) {
+		less(&p->tensors[p->chunks[chunk].tensor].leave);
+		less(&p->tensors[p->chunks[chunk].tensor].flash);
 		record(p, chunk, UGM_OP_EVICT, UGM_TIER_FLASH, UGM_NEED_NONE);
 		gone = start(p, UGM_LINK_FLASH_WRITE, chunk, UGM_TIER_FLASH,
 			     false);
 		ugm_plan_leave(p, chunk, gone);
 		ugm_plan_in_flash(p, chunk, gone);
 	}
+}
+
+/* Chunks of a tensor that are in a tier, or have a copy there. */
+static u32 there(const struct ugm_planner *p, u32 tensor, u8 tier)
+{
+	const struct ugm_plan_tensor *t = &p->tensors[tensor];
+	u32 i, nr = 0;
+
+	for (i = t->first_chunk; i < t->first_chunk + t->nr_chunks; i++)
+		nr += p->chunks[i].home == tier || p->chunks[i].copies & 1 << tier;
+	return nr;
 }
 
 static void write_back(struct ugm_planner *p)
@@ -319,84 +345,169 @@ static void write_back(struct ugm_planner *p)
 	}
 }
 
+/* A chunk of a class of a tensor that came before this launch, or none. */
+static u32 find(struct ugm_planner *p, u32 tensor, unsigned int class)
+{
+	const struct ugm_plan_tensor *t = &p->tensors[tensor];
+	u32 i;
+
+	for (i = t->first_chunk; t->nr[class] && i < t->first_chunk + t->nr_chunks; i++)
+		if (p->chunks[i].class == class && p->chunks[i].arrived < p->slot)
+			return i;
+	return UGM_PLAN_NONE;
+}
+
+/*
+ * Something that is to leave, and would help launch @over, does. Is there
+ * anything left to be done at once?
+ */
+static bool leave_as_told(struct ugm_planner *p, u64 over)
+{
+	bool idle = p->lanes[UGM_LINK_GPU_OUT].chunk == UGM_PLAN_NONE;
+	struct ugm_plan_tensor *t;
+	u32 tensor, chunk;
+
+	while (ugm_plan_top(p, UGM_PLAN_Q_LEAVE, &tensor)) {
+		t = &p->tensors[tensor];
+		if (t->next <= over)
+			return false;
+		chunk = find(p, tensor, UGM_PLAN_CLEAN);
+		if (chunk != UGM_PLAN_NONE) {
+			drop(p, chunk, UGM_TIER_HOST);
+			return true;
+		}
+		chunk = find(p, tensor, UGM_PLAN_BACKED);
+		if (chunk != UGM_PLAN_NONE && t->flash) {
+			drop(p, chunk, UGM_TIER_FLASH);
+			return true;
+		}
+		if (chunk == UGM_PLAN_NONE)
+			chunk = find(p, tensor, UGM_PLAN_DIRTY);
+		if (chunk != UGM_PLAN_NONE) {
+			if (idle)
+				send(p, chunk);
+			return false;
+		}
+		ugm_plan_pop(p, UGM_PLAN_Q_LEAVE);
+	}
+	return false;
+}
+
+/* The best victim for launch @over. Is there anything left to be done at once? */
+static bool leave_anyway(struct ugm_planner *p, u64 over)
+{
+	u32 clean, backed, dirty;
+	double c, b, d;
+
+	c = victim(p, UGM_PLAN_Q_CLEAN, over, p->set.clean_weight, &clean);
+	b = victim(p, UGM_PLAN_Q_BACKED, over, 1, &backed);
+	d = victim(p, UGM_PLAN_Q_DIRTY, over, 1, &dirty);
+	if (c > 0 && c >= b && c >= d) {
+		drop(p, clean, UGM_TIER_HOST);
+		return true;
+	}
+	if ((b > 0 || d > 0) &&
+	    p->lanes[UGM_LINK_GPU_OUT].chunk == UGM_PLAN_NONE)
+		send(p, b >= d ? backed : dirty);
+	return false;
+}
+
 static void choose_out(struct ugm_planner *p)
 {
 	u64 from = p->waiting ? p->slot : p->slot + 1, over;
-	u32 clean, backed, dirty, chunk;
-	double c, b, d;
-	bool near;
 
-	for (;;) {
+	do {
 		over = ugm_curve_first_over(&p->gpu, from, p->slot + p->n,
 					    p->capacity);
-		if (over == p->slot + p->n)
-			break;
-		near = ugm_plan_expected(p, over) <=
-		       p->now_ns + p->set.drop_lead *
-					   (double)p->start_ns[p->n];
-		c = near ? victim(p, UGM_PLAN_Q_CLEAN, over,
-				  p->set.clean_weight, &clean) : 0;
-		b = p->set.flash_weight > 0 && !near ? 0 : victim(p, UGM_PLAN_Q_BACKED, over,
-			   p->set.flash_weight > 0 ? p->set.flash_weight : 1,
-			   &backed);
-		d = victim(p, UGM_PLAN_Q_DIRTY, over, 1, &dirty);
-		if (c > 0 && c >= b && c >= d) {
-			drop(p, clean, UGM_TIER_HOST);
-			continue;
-		}
-		if (b > 0 && b >= d && p->set.flash_weight > 0) {
-			drop(p, backed, UGM_TIER_FLASH);
-			continue;
-		}
-		if (b <= 0 && d <= 0)
-			break;
-		if (p->lanes[UGM_LINK_GPU_OUT].chunk != UGM_PLAN_NONE)
-			return;
-		chunk = b >= d ? backed : dirty;
-		if (near) {
-			send(p, chunk);
-		} else if (p->host_used + p->chunks[chunk].nr <= p->host_limit) {
-			record(p, chunk, UGM_OP_WRITEBACK, UGM_TIER_HOST, over);
-			start(p, UGM_LINK_GPU_OUT, chunk, UGM_TIER_HOST, true);
-		}
-		return;
-	}
+	} while (over < p->slot + p->n &&
+		 (leave_as_told(p, over) || leave_anyway(p, over)));
 	if (p->set.write_back &&
 	    p->lanes[UGM_LINK_GPU_OUT].chunk == UGM_PLAN_NONE)
 		write_back(p);
 }
 
+static void to_flash(struct ugm_planner *p, u32 chunk)
+{
+	u64 gone = 0;
+
+	less(&p->tensors[p->chunks[chunk].tensor].flash);
+	if (p->chunks[chunk].class == UGM_PLAN_HOST) {
+		gone = start(p, UGM_LINK_FLASH_WRITE, chunk, UGM_TIER_FLASH, false);
+	} else {
+		p->host_used -= p->chunks[chunk].nr;
+		ugm_plan_settle(p, chunk, UGM_TIER_FLASH, 0);
+	}
+	record(p, chunk, UGM_OP_EVICT, UGM_TIER_FLASH, UGM_NEED_NONE);
+	ugm_plan_in_flash(p, chunk, gone);
+}
+
+/* The best victim of the host tier for launch @over, or none. */
+static u32 host_victim(struct ugm_planner *p, u64 over)
+{
+	u32 tensor, backed, dirty;
+	double b, d;
+
+	while (ugm_plan_top(p, UGM_PLAN_Q_TO_FLASH, &tensor) &&
+	       p->tensors[tensor].next > over) {
+		backed = find(p, tensor, UGM_PLAN_HOST_BACKED);
+		if (backed != UGM_PLAN_NONE)
+			return backed;
+		dirty = find(p, tensor, UGM_PLAN_HOST);
+		if (dirty != UGM_PLAN_NONE)
+			return dirty;
+		ugm_plan_pop(p, UGM_PLAN_Q_TO_FLASH);
+	}
+	b = victim(p, UGM_PLAN_Q_HOST_BACKED, over, p->set.clean_weight, &backed);
+	d = victim(p, UGM_PLAN_Q_HOST, over, 1, &dirty);
+	return b > 0 && b >= d ? backed : d > 0 ? dirty : UGM_PLAN_NONE;
+}
+
+/* A copy in flash, that the relaxation counts on, is made early. */
+static void copy_to_flash(struct ugm_planner *p)
+{
+	u32 tensor, chunk;
+
+	while (ugm_plan_top(p, UGM_PLAN_Q_FLASH_COPY, &tensor)) {
+		chunk = UGM_PLAN_NONE;
+		if (p->tensors[tensor].next > p->slot &&
+		    there(p, tensor, UGM_TIER_FLASH) < p->tensors[tensor].flash_copy) {
+			chunk = find(p, tensor, UGM_PLAN_HOST);
+			if (chunk == UGM_PLAN_NONE)
+				chunk = find(p, tensor, UGM_PLAN_CLEAN);
+			if (chunk == UGM_PLAN_NONE)
+				chunk = find(p, tensor, UGM_PLAN_DIRTY);
+		}
+		if (chunk == UGM_PLAN_NONE || p->chunks[chunk].copies & 1 << UGM_TIER_FLASH) {
+			ugm_plan_pop(p, UGM_PLAN_Q_FLASH_COPY);
+			continue;
+		}
+		record(p, chunk, UGM_OP_WRITEBACK, UGM_TIER_FLASH, p->tensors[tensor].next);
+		start(p, UGM_LINK_FLASH_WRITE, chunk, UGM_TIER_FLASH, true);
+		return;
+	}
+}
+
 static void choose_write(struct ugm_planner *p)
 {
-	u32 backed, dirty;
-	double b, d;
 	u64 over;
+	u32 chunk;
 
 	for (;;) {
 		over = ugm_curve_first_over(&p->host, p->slot + 1,
 					    p->slot + p->n, p->host_limit);
 		if (over == p->slot + p->n)
-			return;
-		b = victim(p, UGM_PLAN_Q_HOST_BACKED, over,
-			   p->set.clean_weight, &backed);
-		d = victim(p, UGM_PLAN_Q_HOST, over, 1, &dirty);
-		if (b > 0 && b >= d) {
-			record(p, backed, UGM_OP_EVICT, UGM_TIER_FLASH,
-			       UGM_NEED_NONE);
-			p->host_used -= p->chunks[backed].nr;
-			ugm_plan_settle(p, backed, UGM_TIER_FLASH, 0);
-			ugm_plan_in_flash(p, backed, 0);
-			continue;
-		}
-		if (d <= 0 ||
+			break;
+		chunk = host_victim(p, over);
+		if (chunk == UGM_PLAN_NONE)
+			break;
+		if (p->chunks[chunk].class == UGM_PLAN_HOST &&
 		    p->lanes[UGM_LINK_FLASH_WRITE].chunk != UGM_PLAN_NONE)
 			return;
-		record(p, dirty, UGM_OP_EVICT, UGM_TIER_FLASH, UGM_NEED_NONE);
-		ugm_plan_in_flash(p, dirty,
-				  start(p, UGM_LINK_FLASH_WRITE, dirty,
-					UGM_TIER_FLASH, false));
-		return;
+		to_flash(p, chunk);
 	}
+	if (p->set.write_back &&
+	    p->lanes[UGM_LINK_FLASH_WRITE].chunk == UGM_PLAN_NONE)
+		copy_to_flash(p);
 }
 
 /* First touches take what room there is. */

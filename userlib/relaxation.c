@@ -184,6 +184,7 @@ int ugm_relaxation_make(const struct ugm_layout *layout, u32 intervals,
 	if (!r)
 		return ret;
 	r->layout = layout;
+	r->gpu_share = r->host_share = 1;
 	r->nr_intervals = intervals < n ? intervals : n;
 	r->checkpoints = calloc((size_t)r->nr_intervals + 1, sizeof(*r->checkpoints));
 	r->duration_ns = calloc((size_t)r->nr_intervals + 1, sizeof(*r->duration_ns));

@@ -48,6 +48,8 @@ struct ugm_gap {
 /**
  * struct ugm_relaxation - the relaxation of a trace on a machine
  * @layout: that
+ * @gpu_share: share of the GPU tier that is counted on; 1 for a bound
+ * @host_share: likewise of the host tier
  * @nr_intervals: checkpoints, and intervals after each of them
  * @checkpoints: launches at whose ends they are
  * @interval_of: by launch, the interval that begins at its end, or before it
@@ -60,6 +62,8 @@ struct ugm_gap {
  */
 struct ugm_relaxation {
 	const struct ugm_layout *layout;
+	double gpu_share;
+	double host_share;
 	u32 nr_intervals;
 	u32 *checkpoints;
 	u32 *interval_of;

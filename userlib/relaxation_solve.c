@@ -191,8 +191,9 @@ static void make_limits(struct build *b)
 	const struct ugm_layout *l = b->r->layout;
 	const struct ugm_config *c = &l->config;
 	double block = (double)l->block_bytes;
-	double gpu = (double)(l->gpu_blocks - l->arena_blocks) * block;
-	double host = (double)l->host_blocks * block;
+	double gpu = (double)(l->gpu_blocks - l->arena_blocks) * block *
+		     b->r->gpu_share;
+	double host = (double)l->host_blocks * block * b->r->host_share;
 	struct flow *g, *f;
 	u32 i, row;
 
