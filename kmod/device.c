@@ -62,6 +62,7 @@ static void device_free(struct work_struct *work)
 	ugm_pool_exit(dev);
 	mutex_destroy(&dev->engine_lock);
 	mutex_destroy(&dev->spaces_lock);
+	free_percpu(dev->counters);
 	kfree(dev);
 	if (atomic_dec_and_test(&ugm_nr_devices))
 		wake_up_all(&ugm_no_devices);
@@ -257,13 +258,17 @@ static int probe(struct platform_device *pdev)
 	if (!dev)
 		return -ENOMEM;
 	device_init(dev, pdev);
+	err = -ENOMEM;
+	dev->counters = alloc_percpu(struct ugm_counts);
+	if (!dev->counters || ugm_init_fails())
+		goto free;
 	err = ugm_pool_init(dev);
 	if (err)
 		goto free;
-	err = ugm_machine_init(dev);
+	err = ugm_init_fails() ? -ENOMEM : ugm_machine_init(dev);
 	if (err)
 		goto pool;
-	err = misc_register(&dev->misc);
+	err = ugm_init_fails() ? -ENOMEM : misc_register(&dev->misc);
 	if (err) {
 		dev_err(&pdev->dev, "no character device: error %d\n", err);
 		goto pool;
@@ -279,6 +284,7 @@ static int probe(struct platform_device *pdev)
 pool:
 	ugm_pool_exit(dev);
 free:
+	free_percpu(dev->counters);
 	kfree(dev);
 	return err;
 }

@@ -197,7 +197,7 @@ static int reset(struct ugm_file_space *fs)
 {
 	struct ugm_device *dev = fs->dev;
 	struct ugm_file_space *other;
-	int i, err = 0;
+	int cpu, err = 0;
 
 	lockdep_assert_held(&dev->spaces_lock);
 	lockdep_assert_held(&dev->engine_lock);
@@ -212,8 +212,8 @@ static int reset(struct ugm_file_space *fs)
 		return err;
 	list_for_each_entry(other, &dev->spaces, node)
 		ugm_space_reset(&other->s);
-	for (i = 0; i < UGM_NR_COUNTERS; i++)
-		atomic64_set(&dev->counters[i], 0);
+	for_each_possible_cpu(cpu)
+		memset(per_cpu_ptr(dev->counters, cpu), 0, sizeof(struct ugm_counts));
 	return 0;
 }
 

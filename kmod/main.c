@@ -10,7 +10,8 @@
  * Loading the module makes devices= platform devices and binds its driver to
  * them. Parameters are sizes with the usual suffixes; a bad one ends the
  * loading with one line in the log that names it, its value and what is
- * allowed. Each step of init has its mirror in exit, in the opposite order.
+ * allowed. Each step of init has its mirror in exit, in the opposite order, as
+ * one table says; fail_init= lets each fail in turn.
  */
 
 static char *devices = "1";
@@ -33,6 +34,10 @@ MODULE_PARM_DESC(gpu_phys,
 static char *host_mem = "0";
 module_param(host_mem, charp, 0444);
 MODULE_PARM_DESC(host_mem, "bytes each host tier may take, whole blocks; 0: half of memory (0)");
+
+static unsigned int fail_init;
+module_param(fail_init, uint, 0400);
+MODULE_PARM_DESC(fail_init, "for tests: the step of loading that fails, from 1; 0: none (0)");
 
 struct ugm_params ugm_params;
 
@@ -146,7 +151,7 @@ static int check_params(struct ugm_params *p)
 	return 0;
 }
 
-static void unregister_devices(void)
+static void devices_unregister(void)
 {
 	int i;
 
@@ -157,89 +162,87 @@ static void unregister_devices(void)
 	}
 }
 
-static int register_devices(unsigned int nr)
+static int devices_register(void)
 {
 	struct platform_device *pdev;
 	unsigned int i;
-	int err;
+	int err = 0;
 
-	for (i = 0; i < nr; i++) {
+	for (i = 0; i < ugm_params.devices && !err; i++) {
 		pdev = platform_device_register_simple("ugm", i, NULL, 0);
 		if (IS_ERR(pdev)) {
 			err = PTR_ERR(pdev);
-			goto undo;
+			break;
 		}
 		pdevs[i] = pdev;
 		/* Binding swallows the probe's error; a parameter may be to blame. */
 		err = ugm_device_probed(pdev);
-		if (err)
-			goto undo;
 	}
-	return 0;
-undo:
-	unregister_devices();
+	if (err)
+		devices_unregister();
 	return err;
+}
+
+static int add_driver(void)
+{
+	return platform_driver_register(&ugm_driver);
+}
+
+static void remove_driver(void)
+{
+	platform_driver_unregister(&ugm_driver);
+}
+
+/* What the module consists of, in the order in which it is set up. */
+static const struct {
+	int (*init)(void);
+	void (*exit)(void);
+} steps[] = {
+	{ ugm_blocks_init, ugm_blocks_exit },
+	{ ugm_transfers_init, ugm_transfers_exit },
+	{ ugm_hints_init, ugm_hints_exit },
+	{ ugm_spaces_init, ugm_spaces_exit },
+	{ ugm_devices_init, ugm_devices_exit },
+	{ ugm_debug_init, ugm_debug_exit },
+	{ add_driver, remove_driver },
+	{ devices_register, devices_unregister },
+};
+
+/**
+ * ugm_init_fails() - is this the step of init that fail_init= names?
+ *
+ * Context: module init.
+ */
+bool ugm_init_fails(void)
+{
+	static unsigned int step;
+
+	return ++step == fail_init;
+}
+
+static void undo(unsigned int nr)
+{
+	while (nr--)
+		steps[nr].exit();
 }
 
 static int __init ugm_init(void)
 {
+	unsigned int i;
 	int err;
 
 	err = check_params(&ugm_params);
-	if (err)
-		return err;
-	err = ugm_blocks_init();
-	if (err)
-		return err;
-	err = ugm_transfers_init();
-	if (err)
-		goto blocks;
-	err = ugm_hints_init();
-	if (err)
-		goto transfers;
-	err = ugm_spaces_init();
-	if (err)
-		goto hints;
-	err = ugm_devices_init();
-	if (err)
-		goto spaces;
-	err = ugm_debug_init();
-	if (err)
-		goto shared;
-	err = platform_driver_register(&ugm_driver);
-	if (err)
-		goto debug;
-	err = register_devices(ugm_params.devices);
-	if (err)
-		goto driver;
-	return 0;
-driver:
-	platform_driver_unregister(&ugm_driver);
-debug:
-	ugm_debug_exit();
-shared:
-	ugm_devices_exit();
-spaces:
-	ugm_spaces_exit();
-hints:
-	ugm_hints_exit();
-transfers:
-	ugm_transfers_exit();
-blocks:
-	ugm_blocks_exit();
+	for (i = 0; i < ARRAY_SIZE(steps) && !err; i++) {
+		err = ugm_init_fails() ? -ENOMEM : steps[i].init();
+		if (err)
+			undo(i);
+	}
 	return err;
 }
 
 static void __exit ugm_exit(void)
 {
-	unregister_devices();
-	platform_driver_unregister(&ugm_driver);
-	ugm_debug_exit();
-	ugm_devices_exit();
-	ugm_spaces_exit();
-	ugm_hints_exit();
-	ugm_transfers_exit();
-	ugm_blocks_exit();
+	undo(ARRAY_SIZE(steps));
 }
 
 module_init(ugm_init);

@@ -113,6 +113,16 @@ static void add_tiers(struct collector *c, struct ugm_device *dev)
 	add(c, slots.discarded, "slot.discarded.count");
 }
 
+static u64 counter(const struct ugm_device *dev, unsigned int i)
+{
+	u64 sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += per_cpu_ptr(dev->counters, cpu)->n[i];
+	return sum;
+}
+
 static void add_device(struct collector *c, struct ugm_device *dev)
 {
 	const struct ugm_engine *e = &dev->engine;
@@ -131,7 +141,7 @@ static void add_device(struct collector *c, struct ugm_device *dev)
 	add_transfers(c, &e->stats);
 	add_tiers(c, dev);
 	for (i = 0; i < UGM_NR_COUNTERS; i++)
-		add(c, atomic64_read(&dev->counters[i]), "%s", counter_names[i]);
+		add(c, counter(dev, i), "%s", counter_names[i]);
 	add(c, atomic_long_read(&dev->metadata), "metadata.bytes");
 }
 

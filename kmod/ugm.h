@@ -10,6 +10,7 @@
 #include <linux/miscdevice.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
+#include <linux/percpu.h>
 #include <linux/platform_device.h>
 #include <linux/rwsem.h>
 #include <linux/spinlock.h>
@@ -56,7 +57,8 @@
 
 /*
  * Counters beside the engine's, device-wide: X(name, statistic). A counter is
- * bumped with ugm_count(dev, NAME) from any context.
+ * bumped with ugm_count(dev, NAME) from any context, and read by adding up all
+ * CPUs.
  */
 #define UGM_COUNTERS(X)                                      \
 	X(FAULT_GPU_FAST, "fault.gpu.resident.count")        \
@@ -91,6 +93,14 @@
 
 #define UGM_COUNTER_ENUM(name, string) UGM_C_##name,
 enum ugm_counter { UGM_COUNTERS(UGM_COUNTER_ENUM) UGM_NR_COUNTERS };
+
+/**
+ * struct ugm_counts - the counters of one CPU: threads that fault share nothing
+ * @n: enum ugm_counter
+ */
+struct ugm_counts {
+	u64 n[UGM_NR_COUNTERS];
+};
 
 /**
  * struct ugm_pool - the frames of the GPU tier
@@ -162,7 +172,7 @@ struct ugm_pool {
  * @waiters_lock: protects @waiters
  * @waiters: who sleeps in the module, and why
  * @metadata: bytes used for ranges, blocks, slots, transfers
- * @counters: enum ugm_counter
+ * @counters: enum ugm_counter, by CPU
  * @flash: the attached namespace, or NULL (flash.c's; set under engine_lock)
  * @nr_revoked: moves with UGM_MOVE_REVOKED: their I/O may hold the source
  * @inject: failure injection
@@ -209,7 +219,7 @@ struct ugm_device {
 	struct list_head waiters;
 
 	atomic_long_t metadata;
-	atomic64_t counters[UGM_NR_COUNTERS];
+	struct ugm_counts __percpu *counters;
 
 	struct ugm_flash *flash;
 	atomic_t nr_revoked;
@@ -330,7 +340,7 @@ static inline u64 ugm_block_index(struct ugm_block *b)
 
 static inline void ugm_count_n(struct ugm_device *dev, enum ugm_counter c, s64 n)
 {
-	atomic64_add(n, &dev->counters[c]);
+	this_cpu_add(dev->counters->n[c], n);
 }
 
 #define ugm_count(dev, name) ugm_count_n(dev, UGM_C_##name, 1)
@@ -361,6 +371,9 @@ struct ugm_params {
 	u64 host_mem;
 };
 extern struct ugm_params ugm_params;
+
+/* main.c */
+bool ugm_init_fails(void);
 
 /* pool.c */
 
