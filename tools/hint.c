@@ -21,7 +21,8 @@
  * @trace: trace that FILE is a schedule of, or NULL
  * @shift: added to the launch numbers of a file
  * @op: enum ugm_op + 1 of a single hint, or 0
- * @tag: its range; @tagged: given
+ * @tagged: @tag is given
+ * @tag: its range
  * @offset: full-size bytes
  * @length: full-size bytes; 0: to the end
  * @tier: enum ugm_tier

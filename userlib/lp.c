@@ -25,8 +25,14 @@ struct row {
 /**
  * struct ugm_lp - a linear programme
  * @columns: columns, whose lower bound is 0
+ * @nr_columns: how many
+ * @columns_room: how many there is room for
  * @rows: rows
+ * @nr_rows: how many
+ * @rows_room: how many there is room for
  * @entries: coefficients, in no order
+ * @nr_entries: how many
+ * @entries_room: how many there is room for
  * @values: of the columns, once it is solved
  * @no_memory: something could not be added
  */

@@ -202,6 +202,7 @@ struct ugm_plan_move {
  * struct ugm_planner - the planner
  * @layout: the trace on its machine
  * @set: what is tried
+ * @vitality: who uses a tensor, and when
  * @n: launches of an iteration
  * @capacity: blocks of the GPU tier, the arena not counted
  * @host_capacity: blocks of the host tier
@@ -213,6 +214,7 @@ struct ugm_plan_move {
  * @flashed: by launch, blocks that are to be in flash
  * @relaxation: solved, or NULL: only settings without a guide can be played
  * @start_ns: by launch, when it is expected to begin; one more for the end
+ * @length_ns: by launch, how long it took when it was last played
  * @gpu: blocks the GPU tier will have to hold, less none
  * @host: blocks the host tier will have to hold
  * @late: by launch, time to fetch what is due until then, less the time till then
@@ -224,9 +226,21 @@ struct ugm_plan_move {
  * @missing: chunks it waits for
  * @nr_missing: how many
  * @missing_blocks: blocks of these that have no frame yet
+ * @chunks: all chunks, tensor by tensor
+ * @nr_chunks: how many
+ * @tensors: by tensor index, what is known of it
+ * @uses: of tensors by launches
+ * @queues: tensors with chunks that may move, by what for
+ * @lanes: what each link does
  * @copies: chunks with copies in the host tier, in order of arrival in the GPU
  * @copies_head: the first that counts
  * @nr_copies: the one after the last
+ * @copies_room: how many there is room for
+ * @moves: what was done in the iteration that is written down
+ * @nr_moves: how many
+ * @moves_room: how many there is room for
+ * @recording: this is that iteration
+ * @no_memory: something could not be noted
  */
 struct ugm_planner {
 	const struct ugm_layout *layout;

@@ -23,6 +23,7 @@
  * @seen_at: by tensor index, the use
  * @seen_room: tensors @seen has room for
  * @workspaces: by kernel, bytes of its workspace
+ * @workspace_room: kernels @workspaces has room for
  * @total: bytes of all tensors
  * @max_id: largest id
  */

@@ -81,7 +81,7 @@ size_t ugm_block_size(const struct ugm *space);
  * @ptr: out: host-view pointer, aligned to a block; reads as zeros
  * @len: bytes
  *
- * Return: 0, -EINVAL (@len is 0), -ENOSPC, -ENOMEM, -EDQUOT.
+ * Return: 0, -EINVAL (@len is 0), -ENOSPC, -ENOMEM.
  */
 int ugm_malloc(struct ugm *space, void **ptr, size_t len);
 

@@ -92,7 +92,7 @@ struct ugm_ioc_info {
  * @offset: out: its unified address
  *
  * Errors: -EEXIST (tag), -ENOSPC (address space, or no frames for an arena),
- * -ENOMEM, -EDQUOT.
+ * -ENOMEM.
  */
 struct ugm_ioc_alloc {
 	__u64 len;
