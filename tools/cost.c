@@ -6,6 +6,7 @@
 #include "command.h"
 #include "cost.h"
 #include "device.h"
+#include "page_model.h"
 #include "simulate.h"
 #include "units.h"
 
@@ -117,9 +118,13 @@ static int replay(const struct ugm_layout *layout, const struct ugm_schedule *s,
 
 	ugm_progress_begin(&progress, "launches",
 			   result->iterations * layout->trace->nr_kernels);
-	ret = device ? ugm_replay(layout, s, device, launches, &progress, result, &r,
-				  &result->error) :
-		       ugm_simulate(layout, s, launches, &progress, result, &result->error);
+	if (layout->config.published)
+		ret = ugm_page_model(layout, s, &progress, result, &result->error);
+	else if (device)
+		ret = ugm_replay(layout, s, device, launches, &progress, result, &r,
+				 &result->error);
+	else
+		ret = ugm_simulate(layout, s, launches, &progress, result, &result->error);
 	ugm_progress_end(&progress);
 	if (!ret && device)
 		tell(device, &r);
@@ -275,6 +280,9 @@ int cost_device(const struct ugm_replay_options *device, struct ugm_config *conf
 	struct ugm *space;
 	int ret;
 
+	if (config->published)
+		return complain(EXIT_USAGE, "--preset %s: is for predictions only, a device replays g10-paper",
+				config->preset);
 	ret = device_open(device->device, &space);
 	if (ret)
 		return ret;
@@ -316,6 +324,9 @@ int cost_verb(const char *path, const struct cost_options *o, struct ugm_config 
 		status = cost_device(device, config);
 	if (status != EXIT_DONE)
 		return status;
+	if (config->published && o->launches)
+		return complain(EXIT_USAGE, "--launches: preset %s has no log of launches",
+				config->preset);
 	if (ugm_config_check(config, &err) || ugm_trace_read(path, &trace, &err))
 		return complain(EXIT_USAGE, "%s", err.text);
 	if (o->schedule && ugm_schedule_read(o->schedule, trace, &schedule, &err))

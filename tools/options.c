@@ -115,11 +115,25 @@ static int option_overlap(const char *what, const char *text, void *target,
 				&config->overlap, err);
 }
 
+static int option_factor(const char *what, const char *text, void *target,
+			 struct ugm_error *err)
+{
+	char *end;
+	double f = strtod(text, &end);
+
+	if (end == text || *end || !(f > 0 && f <= 100))
+		return ugm_fail(err, -EINVAL,
+				"%s '%s': allowed are numbers over 0, up to 100",
+				what, text);
+	*(double *)target = f;
+	return 0;
+}
+
 #define CONFIG(field) offsetof(struct ugm_config, field)
 
 const struct option_spec machine_options[] = {
 	{ "preset", "NAME", option_preset, 0, true,
-	  "machine to start from (g10-paper)" },
+	  "machine to start from: g10-paper, or g10-artifact (predictions only)" },
 	{ "gpu-mem", "SIZE", option_size, CONFIG(gpu_mem_bytes), false,
 	  "capacity of the GPU tier, full size" },
 	{ "host-mem", "SIZE", option_size, CONFIG(host_mem_bytes), false,
@@ -136,6 +150,8 @@ const struct option_spec machine_options[] = {
 	  "full-size bytes per byte of the replay" },
 	{ "block-size", "SIZE", option_size, CONFIG(block_size), false,
 	  "bytes of a block" },
+	{ "target-factor", "F", option_factor, CONFIG(target_factor), false,
+	  "of the memory that g10, g10-gds and g10-host plan to use (1)" },
 	{ "iterations", "N", option_count, CONFIG(iterations), false,
 	  "how often the trace is run; the second is the result" },
 	{}

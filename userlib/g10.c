@@ -7,6 +7,8 @@
 
 /* A period is worth a round trip that takes so many one-way times, in halves. */
 #define ROUND_TRIP_HALVES 5
+/* The peak that is good enough, of the memory there is. */
+#define TARGET 0.99
 /* Where an eviction at the peak helps: this share of the target, in percent. */
 #define NEAR_PERCENT 90
 
@@ -356,45 +358,35 @@ static int evict_peak(struct scheduler *s, const struct candidate *c, u64 nr,
 
 static int by_start(const void *a, const void *b)
 {
-	const struct ugm_g10_move *x = *(struct ugm_g10_move *const *)a;
-	const struct ugm_g10_move *y = *(struct ugm_g10_move *const *)b;
+	const struct ugm_g10_move *x = a, *y = b;
 
 	if (x->prefetch != y->prefetch)
 		return x->prefetch < y->prefetch ? -1 : 1;
-	return x < y ? -1 : x > y;
+	if (x->period.to != y->period.to)
+		return x->period.to < y->period.to ? -1 : 1;
+	return x->period.tensor < y->period.tensor ? -1 : 1;
 }
 
 /* Fetch earlier than at the last moment where memory allows it. */
-static int pull(struct scheduler *s, struct ugm_g10_plan *plan)
+static void pull(struct scheduler *s, struct ugm_g10_plan *plan)
 {
-	struct ugm_g10_move **order;
-	u64 i, nr = 0, own, k;
-	u32 out;
+	struct ugm_g10_move *m;
+	u64 size, own, k;
 
-	order = calloc(plan->nr_moves + 1, sizeof(*order));
-	if (!order)
-		return -ENOMEM;
-	for (i = 0; i < plan->nr_moves; i++)
-		if (!wraps(s, &plan->moves[i].period) &&
-		    plan->moves[i].prefetch != UGM_G10_NEVER)
-			order[nr++] = &plan->moves[i];
-	qsort(order, nr, sizeof(*order), by_start);
-	for (i = 0; i < nr; i++) {
-		struct ugm_g10_move *m = order[i];
-		u64 size = size_of(s, &m->period);
-
-		/* Where memory was not given up there is nothing to take. */
-		out = m->period.from + 1;
+	if (plan->nr_moves)
+		qsort(plan->moves, plan->nr_moves, sizeof(*m), by_start);
+	for (m = plan->moves; m < plan->moves + plan->nr_moves; m++) {
+		if (wraps(s, &m->period) || m->prefetch == UGM_G10_NEVER)
+			continue;
+		size = size_of(s, &m->period);
 		own = s->opt->published ? 0 : size;
-		for (k = m->prefetch; k > out + 1; k--) {
+		for (k = m->prefetch; k > m->period.from + 2; k--) {
 			if (s->gpu[k - 1] + own >= s->opt->target_bytes)
 				break;
 			s->gpu[k - 1] += size;
 		}
 		m->prefetch = k;
 	}
-	free(order);
-	return 0;
 }
 
 static int rank(const void *a, const void *b, void *arg)
@@ -477,6 +469,12 @@ static int set_up(struct scheduler *s)
 	return 0;
 }
 
+/* From units of 1e9 to units of 2^30. */
+static u64 published_unit(u64 bytes_per_s)
+{
+	return ns_for(bytes_per_s, 1 << 30);
+}
+
 /**
  * ugm_g10_options_default() - plan for a machine as the paper says
  * @config: machine
@@ -489,7 +487,8 @@ void ugm_g10_options_default(const struct ugm_config *config,
 {
 	*opt = (struct ugm_g10_options){
 		.capacity_bytes = config->gpu_mem_bytes,
-		.target_bytes = config->gpu_mem_bytes / 100 * 99,
+		.target_bytes = (u64)((double)config->gpu_mem_bytes * TARGET *
+				      config->target_factor),
 		.host_bytes = config->host_mem_bytes,
 		.gpu_bytes_per_s = config->pcie_bytes_per_s,
 		.flash_read_bytes_per_s = config->flash_read_bytes_per_s,
@@ -497,6 +496,14 @@ void ugm_g10_options_default(const struct ugm_config *config,
 		.flash_latency_ns = config->flash_latency_ns,
 		.host_latency_ns = config->gpu_latency_ns,
 	};
+	if (!config->published)
+		return;
+	opt->published = true;
+	opt->gpu_bytes_per_s = published_unit(opt->gpu_bytes_per_s);
+	opt->flash_read_bytes_per_s = published_unit(opt->flash_read_bytes_per_s);
+	opt->flash_write_bytes_per_s = published_unit(opt->flash_write_bytes_per_s);
+	opt->flash_latency_ns = 65000;
+	opt->host_latency_ns = 45000;
 }
 
 /**
@@ -529,7 +536,7 @@ int ugm_g10_make(const struct ugm_layout *layout, const struct ugm_vitality *v,
 	if (!ret && opt->evict_peak)
 		ret = evict_peak(&s, c, nr, plan);
 	if (!ret)
-		ret = pull(&s, plan);
+		pull(&s, plan);
 	free(c);
 	free(s.gpu);
 	free(s.host);
@@ -569,6 +576,7 @@ static int hint(struct ugm_schedule *s, const struct ugm_trace *t, u8 op,
 }
 
 static int emit(const struct ugm_trace *t, const struct ugm_vitality *v,
+		const struct ugm_g10_options *opt,
 		const struct ugm_g10_plan *plan, struct ugm_schedule *s)
 {
 	const u32 *kernels;
@@ -581,6 +589,9 @@ static int emit(const struct ugm_trace *t, const struct ugm_vitality *v,
 		if (nr && !t->tensors[x].global)
 			ret = hint(s, t, UGM_OP_DISCARD, x, UGM_TIER_NONE,
 				   (u64)kernels[nr - 1] + 1, UGM_NEED_NONE);
+		if (nr && opt->published && !ret && !t->tensors[x].global)
+			ret = hint(s, t, UGM_OP_PREFETCH, x, UGM_TIER_GPU,
+				   kernels[0], kernels[0]);
 	}
 	for (i = 0; i < plan->nr_moves && !ret; i++) {
 		const struct ugm_g10_move *m = &plan->moves[i];
@@ -622,7 +633,7 @@ int ugm_g10_schedule(const struct ugm_layout *layout,
 		return ret;
 	ret = ugm_g10_make(layout, &v, opt, &plan);
 	if (!ret) {
-		ret = emit(layout->trace, &v, &plan, s);
+		ret = emit(layout->trace, &v, opt, &plan, s);
 		ugm_g10_free(&plan);
 	}
 	ugm_vitality_free(&v);

@@ -45,7 +45,8 @@
  * @published: where the published program departs from the published text,
  *             follow the program: the first tensor counts twice; flash counts
  *             as full also where the eviction fits into one kernel; fetches are
- *             pulled earlier without regard to their own size
+ *             pulled earlier without regard to their own size; first touches are
+ *             hinted; bandwidths are in units of 2^30
  * @evict_peak: the published program's step for machines that cannot page:
  *              where the peak stays near the target, what is inactive at it is
  *              written to flash and comes back on demand
@@ -78,7 +79,7 @@ struct ugm_g10_move {
 
 /**
  * struct ugm_g10_plan - what the scheduler decided
- * @moves: in the order in which they were chosen
+ * @moves: by the latest safe start of their fetch
  * @nr_moves: how many
  * @peak_bytes: the estimate's peak after the evictions, before the fetches
  * @room: private

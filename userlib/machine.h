@@ -31,6 +31,10 @@
  * @scale: full-size bytes per device byte
  * @block_size: device bytes of a block; 0: the device's, or the default
  * @iterations: how often the trace is run; the second is the result
+ * @published: the assumptions of G10's published simulator instead of ours, for
+ *             predictions only; see Documentation
+ * @target_factor: of the memory that planners of G10's family aim at; published
+ *                 for single traces, else 1
  */
 struct ugm_config {
 	const char *preset;
@@ -48,6 +52,8 @@ struct ugm_config {
 	u64 scale;
 	u64 block_size;
 	u64 iterations;
+	bool published;
+	double target_factor;
 };
 
 #define UGM_DEFAULT_BLOCK_SIZE (2ULL << 20)

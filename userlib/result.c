@@ -46,6 +46,27 @@ int ugm_result_init(struct ugm_result *r, const char *trace, const char *policy,
 }
 
 /**
+ * ugm_result_is() - is an iteration the result?
+ * @r: result, with the times of the iterations up to this one
+ * @iteration: from 0
+ *
+ * Where the fastest is the result the answer holds until there is a faster one.
+ *
+ * Context: any.
+ */
+bool ugm_result_is(const struct ugm_result *r, u64 iteration)
+{
+	u64 i;
+
+	if (!r->fastest)
+		return iteration == ugm_result_iteration(r->iterations);
+	for (i = 0; i < iteration; i++)
+		if (r->iterations_ns[i] <= r->iterations_ns[iteration])
+			return false;
+	return true;
+}
+
+/**
  * ugm_result_finish() - every iteration's time is there: choose the result
  * @r: result
  *
@@ -54,8 +75,12 @@ int ugm_result_init(struct ugm_result *r, const char *trace, const char *policy,
 void ugm_result_finish(struct ugm_result *r)
 {
 	struct rusage usage;
+	u64 i;
 
 	r->iteration_ns = r->iterations_ns[ugm_result_iteration(r->iterations)];
+	for (i = 0; r->fastest && i < r->iterations; i++)
+		if (r->iterations_ns[i] < r->iteration_ns)
+			r->iteration_ns = r->iterations_ns[i];
 	if (!getrusage(RUSAGE_SELF, &usage))
 		r->peak_rss_bytes = (u64)usage.ru_maxrss * 1024;
 }
@@ -116,6 +141,7 @@ static struct json_object *config_json(const struct ugm_config *c)
 	add_u64(o, "scale", c->scale);
 	add_u64(o, "block_size_bytes", c->block_size);
 	add_u64(o, "iterations", c->iterations);
+	add(o, "target_factor", json_object_new_double(c->target_factor));
 	return o;
 }
 

@@ -21,7 +21,8 @@
  * @inexact: UGM_INEXACT_* bits; 0: exact
  * @iterations: how many of @iterations_ns
  * @iterations_ns: time of each iteration
- * @iteration_ns: the result: the second, or the only one
+ * @fastest: the fastest iteration is the result
+ * @iteration_ns: the result: the second, or the only one, or the fastest
  * @ideal_ns: sum of the kernels' durations
  * @traffic_bytes: full-size bytes moved in that iteration, by source and
  *                 destination tier
@@ -35,6 +36,7 @@ struct ugm_result {
 	u32 inexact;
 	u64 iterations;
 	u64 *iterations_ns;
+	bool fastest;
 	u64 iteration_ns;
 	u64 ideal_ns;
 	u64 traffic_bytes[UGM_NR_TIERS][UGM_NR_TIERS];
@@ -43,11 +45,13 @@ struct ugm_result {
 	struct ugm_error error;
 };
 
-/* Which of them is the result. */
+/* Which of them is the result, unless the fastest is. */
 static inline u64 ugm_result_iteration(u64 iterations)
 {
 	return iterations > 1 ? 1 : 0;
 }
+
+bool ugm_result_is(const struct ugm_result *r, u64 iteration);
 
 struct json_object;
 
