@@ -6,7 +6,7 @@
 /* Bytes of a chunk: enough blocks for little work, few enough to fit anywhere. */
 #define CHUNK_BYTES (16ULL << 20)
 /* Of the host tier: the rest is for what does not go as planned. */
-#define HOST_SHARE 0.98
+#define HOST_SHARE 0.995
 
 static int make_chunks(struct ugm_planner *p)
 {

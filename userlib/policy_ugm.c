@@ -22,11 +22,10 @@ static const struct ugm_plan_setting settings[] = {
 	{ UGM_PLAN_UNGUIDED, true, 0.01, 11 },
 	{ UGM_PLAN_UNGUIDED, true, 0.01, 100 },
 	{ UGM_PLAN_UNGUIDED, true, 0.01, 3 },
-	{ UGM_PLAN_UNGUIDED, false, 0.01, 11 },
 	{ UGM_PLAN_FLASH_GUIDED, true, 0.01, 11 },
 	{ UGM_PLAN_FLASH_GUIDED, true, 0.01, 100 },
 	{ UGM_PLAN_GUIDED, true, 0.01, 11 },
-	{ UGM_PLAN_GUIDED, true, 0.03, 11 },
+	{ UGM_PLAN_UNGUIDED, false, 0.01, 11 },
 };
 
 /* How many are replayed on the engine. */
@@ -37,7 +36,7 @@ static const struct ugm_plan_setting settings[] = {
 #define GOOD 1.0002
 /* The relaxation: how finely time is cut, what it counts on, and its time. */
 #define INTERVALS 150
-#define SHARE 0.98
+#define SHARE 0.99
 #define SECONDS 30
 
 /**
@@ -152,12 +151,16 @@ static int judge_trials(const struct ugm_layout *l, struct ugm_planner *p,
 			struct ugm_schedule *best, u64 *best_ns,
 			struct ugm_error *err)
 {
+	unsigned int i, replayed = 0;
 	struct ugm_schedule s;
-	unsigned int i;
 	int ret = 0;
 	u64 ns;
 
-	for (i = 0; i < nr && i < REPLAYED && !ret; i++) {
+	for (i = 0; i < nr && replayed < REPLAYED && !ret; i++) {
+		/* What promises the same to the nanosecond is the same. */
+		if (i && trials[i].ns == trials[i - 1].ns)
+			continue;
+		replayed++;
 		set_options(l, &s);
 		ret = ugm_planner_play(p, trials[i].set, PLAYED, &ns);
 		if (!ret)
