@@ -3,7 +3,6 @@
 #include <linux/capability.h>
 #include <linux/file.h>
 #include <linux/mm.h>
-#include <linux/pagemap.h>
 #include <linux/poll.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
@@ -19,9 +18,6 @@
  * lane file, maps the transfer window through it, takes leases and gives them
  * back. Only the process that made the file may do so: it sees the whole
  * namespace, which is why making one needs CAP_SYS_ADMIN.
- *
- * The window hangs on an inode of its own. A place of it shows the page of the
- * move that a lease put there, and only while the lease lasts.
  *
  * User space is never needed for progress. A move comes here only if a server is
  * there and asks for work; one that it does not fetch in time goes to the kernel
@@ -67,21 +63,6 @@ void ugm_lane_fall_back(struct ugm_lane_file *lane, struct list_head *moves)
 		ugm_count(lane->dev, LANE_FALLBACK);
 		ugm_flash_again(m);
 	}
-}
-
-/**
- * ugm_lane_unmap() - take places from the window
- * @lane: lane
- * @place: first place; nothing can be mapped there any more
- * @nr: how many
- *
- * Context: process context, may sleep.
- */
-void ugm_lane_unmap(struct ugm_lane_file *lane, u32 place, u32 nr)
-{
-	unsigned int shift = lane->dev->block_shift;
-
-	unmap_mapping_range(lane->inode->i_mapping, (u64)place << shift, (u64)nr << shift, 1);
 }
 
 /**
@@ -186,10 +167,8 @@ void ugm_lane_void(struct ugm_move *m)
 	if (queued)
 		ugm_move_done(m, -ECANCELED);
 	if (page) {
-		/* A fault that did not see the flag has mapped it after this. */
-		lock_page(page);
-		unlock_page(page);
-		ugm_lane_unmap(lane, place, 1);
+		ugm_window_wait_for_fault(page);
+		ugm_window_unmap(lane, place, 1);
 		ugm_count(lane->dev, LEASE_REVOKED);
 	}
 }
@@ -283,68 +262,6 @@ static void expiry_work(struct work_struct *work)
 	spin_unlock(&lane->lock);
 	ugm_lane_fall_back(lane, &moves);
 	ugm_lease_break(lane, &leases, UGM_LEASE_EXPIRED);
-}
-
-/* The page that may be mapped at a place, or NULL. */
-static struct page *page_at(struct ugm_lane_file *lane, pgoff_t place)
-{
-	struct ugm_move *m;
-
-	lockdep_assert_held(&lane->lock);
-	if (place >= lane->nr_places)
-		return NULL;
-	m = lane->place[place];
-	return m && !test_bit(UGM_MOVE_VOID, &m->flags) ? ugm_move_memory(m) : NULL;
-}
-
-static vm_fault_t lane_fault(struct vm_fault *vmf)
-{
-	struct ugm_lane_file *lane = vmf->vma->vm_file->private_data;
-	unsigned int order = lane->dev->block_order;
-	pgoff_t place = vmf->pgoff >> order;
-	struct page *page, *now;
-
-	if (vmf->vma->vm_mm != lane->mm)
-		return VM_FAULT_SIGBUS;
-	spin_lock(&lane->lock);
-	page = page_at(lane, place);
-	if (page)
-		get_page(page);
-	spin_unlock(&lane->lock);
-	if (!page)
-		return VM_FAULT_SIGBUS;
-
-	lock_page(page);
-	spin_lock(&lane->lock);
-	now = page_at(lane, place);
-	spin_unlock(&lane->lock);
-	if (now != page) {
-		unlock_page(page);
-		put_page(page);
-		return now ? VM_FAULT_NOPAGE : VM_FAULT_SIGBUS;
-	}
-	vmf->page = page + (vmf->pgoff & ((1UL << order) - 1));
-	return VM_FAULT_LOCKED;
-}
-
-static const struct vm_operations_struct lane_vm_ops = {
-	.fault = lane_fault,
-};
-
-static int lane_mmap(struct file *file, struct vm_area_struct *vma)
-{
-	struct ugm_lane_file *lane = file->private_data;
-	u64 start = (u64)vma->vm_pgoff << PAGE_SHIFT, len = vma->vm_end - vma->vm_start;
-	u64 size = (u64)lane->nr_places << lane->dev->block_shift;
-
-	if (!(vma->vm_flags & VM_MAYSHARE) || start >= size || len > size - start ||
-	    !IS_ALIGNED(start | len, lane->dev->block_size))
-		return -EINVAL;
-	if (current->mm != lane->mm)
-		return -EPERM;
-	vm_flags_set(vma, VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP);
-	vma->vm_ops = &lane_vm_ops;
-	return 0;
 }
 
 /* Waits for work and leases it. Returns how many segments, or an error. */
@@ -507,7 +424,7 @@ static const struct file_operations lane_fops = {
 	.release = lane_release,
 	.unlocked_ioctl = lane_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
-	.mmap = lane_mmap,
+	.mmap = ugm_window_mmap,
 	.get_unmapped_area = thp_get_unmapped_area,
 	.poll = lane_poll,
 	.llseek = noop_llseek,

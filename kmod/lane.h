@@ -91,7 +91,11 @@ static inline struct page *ugm_move_memory(const struct ugm_move *m)
 
 /* lane.c */
 void ugm_lane_fall_back(struct ugm_lane_file *lane, struct list_head *moves);
-void ugm_lane_unmap(struct ugm_lane_file *lane, u32 place, u32 nr);
+
+/* window.c */
+void ugm_window_wait_for_fault(struct page *page);
+void ugm_window_unmap(struct ugm_lane_file *lane, u32 place, u32 nr);
+int ugm_window_mmap(struct file *file, struct vm_area_struct *vma);
 
 /* lease.c */
 int ugm_lease_take(struct ugm_lane_file *lane, u32 room, struct ugm_segment *segments, u64 *id);

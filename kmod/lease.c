@@ -2,7 +2,6 @@
 #include <linux/bitmap.h>
 #include <linux/delay.h>
 #include <linux/list_sort.h>
-#include <linux/pagemap.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
@@ -228,21 +227,18 @@ static void unmap_lease(struct ugm_lane_file *lane, struct ugm_lease *lease)
 	u64 first = 0, end = 0;
 	struct ugm_move *m;
 
-	list_for_each_entry(m, &lease->moves, todo) {
-		/* A fault that found the page before has mapped it after this. */
-		lock_page(ugm_move_memory(m));
-		unlock_page(ugm_move_memory(m));
-	}
+	list_for_each_entry(m, &lease->moves, todo)
+		ugm_window_wait_for_fault(ugm_move_memory(m));
 	/* One call, and one flush, for segments side by side, as most are. */
 	for (s = lease->segments; s < lease->segments + lease->nr; s++) {
 		if (s->window_offset != end) {
 			if (end > first)
-				ugm_lane_unmap(lane, first >> shift, (end - first) >> shift);
+				ugm_window_unmap(lane, first >> shift, (end - first) >> shift);
 			first = s->window_offset;
 		}
 		end = s->window_offset + s->len;
 	}
-	ugm_lane_unmap(lane, first >> shift, (end - first) >> shift);
+	ugm_window_unmap(lane, first >> shift, (end - first) >> shift);
 }
 
 static bool quiet(const struct ugm_move *m)
