@@ -54,13 +54,16 @@ generate()
 	}
 }
 
-# replay NAME TRACE OPTIONS...: run it; result $tmp/NAME.json and .launches
+# replay NAME TRACE OPTIONS...: run it; result $tmp/NAME.json and .launches.
+# Options that simulate does not have are in $run_options.
+run_options=
 replay()
 {
 	local name=$1 trace=$2
 
 	shift 2
-	ugm run "$trace" "$@" --verify full --json "$tmp/$name.json" \
+	# shellcheck disable=SC2086  # options are words
+	ugm run "$trace" "$@" $run_options --verify full --json "$tmp/$name.json" \
 		--launches "$tmp/$name.launches" > "$tmp/$name.log" 2>&1
 }
 

@@ -23,9 +23,11 @@ done
 # shellcheck disable=SC2086
 replay_agrees "gpt2 deepum, no overlap, no host" "$tmp/gpt2.trace" \
 	--policy deepum $small --host-mem 0 --overlap none
+run_options=--no-server
 # shellcheck disable=SC2086
 replay_agrees "gpt2 deepum, no server" "$tmp/gpt2.trace" \
-	--policy deepum $small --host-mem 512M --no-server
+	--policy deepum $small --host-mem 512M
+run_options=
 
 # It is the same on the next run, and a comparison that cannot fail is none:
 # one nanosecond of latency more on one side must be seen.
