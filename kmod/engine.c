@@ -347,8 +347,11 @@ int ugm_engine_run(struct ugm_engine *e, struct ugm_demand *d)
 	u64 wall = 0;
 	int r;
 
-	if (wall_clock)
+	if (wall_clock) {
 		wall = e->ops->now(e);
+		/* Pages that were held may have been let go meanwhile. */
+		ugm_room_rescan(e);
+	}
 	if (real_clock(e)) {
 		if (wall > e->now_ns)
 			e->now_ns = wall;
@@ -386,7 +389,11 @@ int ugm_engine_run(struct ugm_engine *e, struct ugm_demand *d)
 		return e->nr_moving ? UGM_RUN_WAIT : UGM_RUN_DONE;
 	if (d->stage == UGM_DEMAND_ENDED)
 		return d->error;
-	return e->nr_moving ? UGM_RUN_WAIT : UGM_RUN_STUCK;
+	if (e->nr_moving)
+		return UGM_RUN_WAIT;
+	/* As above; with nothing under way this cannot make results differ. */
+	ugm_room_rescan(e);
+	return UGM_RUN_STUCK;
 }
 
 /**

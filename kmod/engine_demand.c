@@ -381,7 +381,9 @@ static void hand_over_all(struct ugm_engine *e, struct ugm_demand *d)
 			if (!b || b->index - o->first >= o->nr)
 				break;
 			j = b->index - o->first;
-			if (b->state & UGM_S_FAULT ? d->error : !b->transfer)
+			if (b->state & UGM_S_FAULT ?
+				    d->error :
+				    !b->transfer || b->transfer->copy)
 				hand_over(e, b);
 		}
 	}
