@@ -58,6 +58,18 @@ while read -r verb; do
 	fi
 done < verbs
 
+# What a message lists after a colon is what the page explains.
+"$ugm" gen bert-base --layers 1 --batch 1 -o t.trace 2>/dev/null
+"$ugm" simulate t.trace --policy nonsense 2>&1 | sed 's/.*: //' | tr -s ', ' '\n' > policies
+awk '/^\.Sh POLICIES/ { on = 1; next } /^\.Sh/ { on = 0 }
+	on && /^\.It Cm/ { print $3 }' "$man/ugm.1" > documented
+same "ugm(1) has every policy" policies documented
+"$ugm" simulate t.trace --policy uvm --preset nonsense 2>&1 | sed 's/.*: //' |
+	tr -s ', ' '\n' > presets
+awk '/^\.It Fl -preset/ { on = 1; next } /^\.It Fl/ { on = 0 }
+	on && /^\.It Cm/ { print $3 }' "$man/ugm.1" > documented
+same "ugm(1) has every preset" presets documented
+
 sed -n 's/^module_param(\([a-z_]*\),.*/\1/p' "$top/kmod/main.c" > params
 awk '/^\.Sh MODULE PARAMETERS/ { on = 1; next } /^\.Sh/ { on = 0 }
 	on && /^\.It Cm/ { print $3 }' "$man/ugm.4" > documented
@@ -98,7 +110,6 @@ sed -n '/^``hint.refused/,/^``lane/s/^  \([a-z_][a-z_]*\)  .*/\1/p' \
 same "statistics.rst has every reason" reasons documented
 
 # The words of the JSON that tools write, from a real one.
-"$ugm" gen bert-base --layers 1 --batch 1 -o t.trace 2>/dev/null
 "$ugm" simulate t.trace --policy uvm --json r.json >.out 2>.err
 grep -o '"[a-z_]*":' r.json | tr -d '":' > members
 sed -n '/^\.Sh DESCRIPTION/,/^\.Ss Exactness/p' "$man/ugm-result.5" | grep '^\.\(It \)\{0,1\}Va' |
