@@ -8,6 +8,7 @@
 #include "device.h"
 #include "page_model.h"
 #include "simulate.h"
+#include "tensor_model.h"
 #include "units.h"
 
 #define COST(field) offsetof(struct cost_options, field)
@@ -108,7 +109,8 @@ static void tell(const struct ugm_replay_options *o, const struct ugm_replay_rep
 }
 
 /* Replay on the device, or predict where there is none. */
-static int replay(const struct ugm_layout *layout, const struct ugm_schedule *s,
+static int replay(const struct ugm_layout *layout, const struct ugm_policy *policy,
+		  const struct ugm_schedule *s,
 		  const struct ugm_replay_options *device, struct ugm_output *launches,
 		  struct ugm_result *result)
 {
@@ -118,7 +120,9 @@ static int replay(const struct ugm_layout *layout, const struct ugm_schedule *s,
 
 	ugm_progress_begin(&progress, "launches",
 			   result->iterations * layout->trace->nr_kernels);
-	if (layout->config.published)
+	if (layout->config.published && policy && policy->whole_tensors)
+		ret = ugm_tensor_model(layout, s, result, &result->error);
+	else if (layout->config.published)
 		ret = ugm_page_model(layout, s, &progress, result, &result->error);
 	else if (device)
 		ret = ugm_replay(layout, s, device, launches, &progress, result, &r,
@@ -154,6 +158,7 @@ int cost_policy(const struct ugm_trace *trace, const struct ugm_config *config,
 		const struct ugm_replay_options *device, const struct ugm_policy *policy,
 		struct ugm_output *launches, struct ugm_result *result)
 {
+	struct ugm_config machine = *config;
 	struct ugm_layout *layout;
 	struct ugm_schedule s;
 	u64 began;
@@ -164,14 +169,16 @@ int cost_policy(const struct ugm_trace *trace, const struct ugm_config *config,
 		return ret;
 	if (policy->compute)
 		return compute(trace, config, policy, result);
-	ret = ugm_layout_make(trace, config, &layout, &result->error);
+	if (policy->restrict_machine)
+		policy->restrict_machine(&machine);
+	ret = ugm_layout_make(trace, &machine, &layout, &result->error);
 	if (ret)
 		return ret;
 	began = ugm_wall_ns();
 	ret = ugm_policy_plan(policy, layout, &s, &result->error);
 	if (!ret) {
 		result->plan_ns = ugm_wall_ns() - began;
-		ret = replay(layout, &s, device, launches, result);
+		ret = replay(layout, policy, &s, device, launches, result);
 		ugm_schedule_free(&s);
 	}
 	ugm_layout_free(layout);
@@ -194,7 +201,7 @@ static int cost_schedule(const struct ugm_trace *trace, struct ugm_config *confi
 		ret = ugm_layout_make(trace, config, &layout, &result->error);
 	if (ret)
 		return ret;
-	ret = replay(layout, s, device, launches, result);
+	ret = replay(layout, NULL, s, device, launches, result);
 	ugm_layout_free(layout);
 	return ret;
 }

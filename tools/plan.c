@@ -22,7 +22,7 @@ static const struct option_spec plan_options[] = {
 };
 
 static int plan(const char *path, const struct plan_options *o,
-		const struct ugm_config *config)
+		struct ugm_config *config)
 {
 	const struct ugm_policy *policy;
 	struct ugm_layout *layout = NULL;
@@ -40,6 +40,8 @@ static int plan(const char *path, const struct plan_options *o,
 				policy->name);
 	if (ugm_trace_read(path, &trace, &err))
 		return complain(EXIT_USAGE, "%s", err.text);
+	if (policy->restrict_machine)
+		policy->restrict_machine(config);
 	ret = ugm_layout_make(trace, config, &layout, &err);
 	if (!ret)
 		ret = ugm_policy_plan(policy, layout, &s, &err);

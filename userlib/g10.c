@@ -4,6 +4,7 @@
 #include "array.h"
 #include "g10.h"
 #include "heap.h"
+#include "units.h"
 
 /* A period is worth a round trip that takes so many one-way times, in halves. */
 #define ROUND_TRIP_HALVES 5
@@ -325,7 +326,8 @@ static int evict_all(struct scheduler *s, struct candidate *c, u64 nr,
 
 /*
  * Where paging does not help out: what is inactive at the peak leaves for flash
- * as long as the peak is near the target, the largest and longest first.
+ * and comes back on demand as long as the peak is near the target, the largest
+ * and longest first, whether a move was planned for it or not.
  */
 static int evict_peak(struct scheduler *s, const struct candidate *c, u64 nr,
 		      struct ugm_g10_plan *plan)
@@ -347,11 +349,14 @@ static int evict_peak(struct scheduler *s, const struct candidate *c, u64 nr,
 		for (j = 0; j < plan->nr_moves; j++)
 			if (!memcmp(&plan->moves[j].period, p, sizeof(*p)))
 				break;
-		if (j < plan->nr_moves)
-			continue; /* it leaves anyway */
-		ret = add_move(plan, p, UGM_TIER_FLASH, UGM_G10_NEVER);
-		for (k = p->from + 1; k < p->to; k++)
-			s->gpu[k] -= size_of(s, p);
+		if (j == plan->nr_moves)
+			ret = add_move(plan, p, UGM_TIER_FLASH,
+				       UGM_G10_NEVER);
+		if (ret)
+			break;
+		plan->moves[j].tier = UGM_TIER_FLASH;
+		plan->moves[j].prefetch = UGM_G10_NEVER;
+		s->gpu[peak] -= min(s->gpu[peak], size_of(s, p));
 	}
 	return ret;
 }
@@ -469,10 +474,9 @@ static int set_up(struct scheduler *s)
 	return 0;
 }
 
-/* From units of 1e9 to units of 2^30. */
 static u64 published_unit(u64 bytes_per_s)
 {
-	return ns_for(bytes_per_s, 1 << 30);
+	return (u64)((double)bytes_per_s * UGM_BINARY_UNITS);
 }
 
 /**
@@ -504,6 +508,22 @@ void ugm_g10_options_default(const struct ugm_config *config,
 	opt->flash_write_bytes_per_s = published_unit(opt->flash_write_bytes_per_s);
 	opt->flash_latency_ns = 65000;
 	opt->host_latency_ns = 45000;
+}
+
+/**
+ * ugm_g10_without_paging() - plan for a machine that cannot page
+ * @opt: options
+ *
+ * The published program aims higher there, and evicts at the peak.
+ *
+ * Context: any.
+ */
+void ugm_g10_without_paging(struct ugm_g10_options *opt)
+{
+	if (!opt->published)
+		return;
+	opt->target_bytes = (u64)((double)opt->target_bytes * 1.060606);
+	opt->evict_peak = true;
 }
 
 /**

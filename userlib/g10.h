@@ -93,6 +93,7 @@ struct ugm_g10_plan {
 
 void ugm_g10_options_default(const struct ugm_config *config,
 			     struct ugm_g10_options *opt);
+void ugm_g10_without_paging(struct ugm_g10_options *opt);
 int ugm_g10_make(const struct ugm_layout *layout, const struct ugm_vitality *v,
 		 const struct ugm_g10_options *opt, struct ugm_g10_plan *plan);
 void ugm_g10_free(struct ugm_g10_plan *plan);

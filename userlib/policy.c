@@ -3,11 +3,14 @@
 
 const struct ugm_policy *const ugm_policies[] = {
 	&ugm_policy_ideal,
-	&ugm_policy_bound,
 	&ugm_policy_uvm,
+	&ugm_policy_flashneuron,
 	&ugm_policy_deepum,
-	&ugm_policy_ugm,
+	&ugm_policy_g10_gds,
+	&ugm_policy_g10_host,
 	&ugm_policy_g10,
+	&ugm_policy_ugm,
+	&ugm_policy_bound,
 };
 
 const unsigned int ugm_nr_policies = ARRAY_SIZE(ugm_policies);

@@ -20,6 +20,9 @@
  * @summary: one line for help
  * @plan: fill an initialised schedule; hints may be added in any order
  * @compute: a computed row: the iteration time
+ * @restrict_machine: takes away what the policy cannot use, or NULL
+ * @whole_tensors: it cannot page: the preset g10-artifact judges it by the
+ *                 published tensor simulator
  *
  * One of @plan and @compute is set.
  */
@@ -31,12 +34,17 @@ struct ugm_policy {
 	int (*compute)(const struct ugm_trace *trace,
 		       const struct ugm_config *config, u64 *iteration_ns,
 		       struct ugm_error *err);
+	void (*restrict_machine)(struct ugm_config *config);
+	bool whole_tensors;
 };
 
 extern const struct ugm_policy ugm_policy_ideal;
 extern const struct ugm_policy ugm_policy_bound;
 extern const struct ugm_policy ugm_policy_uvm;
 extern const struct ugm_policy ugm_policy_deepum;
+extern const struct ugm_policy ugm_policy_flashneuron;
+extern const struct ugm_policy ugm_policy_g10_gds;
+extern const struct ugm_policy ugm_policy_g10_host;
 extern const struct ugm_policy ugm_policy_ugm;
 extern const struct ugm_policy ugm_policy_g10;
 

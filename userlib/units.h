@@ -13,6 +13,9 @@
  * thing in errors.
  */
 
+/* Of a bandwidth in units of 2^30 bytes, what it is in units of 1e9. */
+#define UGM_BINARY_UNITS 1.073741824
+
 bool ugm_decimal(const char *text, u64 *value);
 int ugm_parse_u64(const char *what, const char *text, u64 min, u64 max,
 		  u64 *value, struct ugm_error *err);
