@@ -16,6 +16,7 @@
 
 #define UGM_VERBS(verb)                                                     \
 	verb(gen, "write the trace of a training iteration of a model")     \
+	verb(analyze, "when tensors are alive, in use and idle")            \
 	verb(plan, "write the schedule of a policy")                        \
 	verb(simulate, "predict what a policy or a schedule costs")         \
 	verb(run, "replay a trace on a device")                             \
