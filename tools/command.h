@@ -21,6 +21,7 @@
 	verb(simulate, "predict what a policy or a schedule costs")         \
 	verb(run, "replay a trace on a device")                             \
 	verb(compare, "several traces and policies in one table")           \
+	verb(explain, "where a tensor goes, what a kernel waits for")       \
 	verb(hint, "give hints to a running space")                         \
 	verb(serve, "serve the flash transfers of a space")                 \
 	verb(info, "what a device is and can")                              \

@@ -7,6 +7,7 @@
 #include "cost.h"
 #include "device.h"
 #include "page_model.h"
+#include "perfetto.h"
 #include "simulate.h"
 #include "tensor_model.h"
 #include "units.h"
@@ -21,6 +22,12 @@ const struct option_spec cost_options[] = {
 	  "write the result as JSON; - for the standard output" },
 	{ "launches", "FILE", option_string, COST(launches), false,
 	  "write begin and end of every launch" },
+	{}
+};
+
+const struct option_spec predict_options[] = {
+	{ "perfetto", "FILE", option_string, COST(perfetto), false,
+	  "write a timeline for ui.perfetto.dev (Chrome trace)" },
 	{}
 };
 
@@ -138,7 +145,11 @@ static int replay(const struct ugm_layout *layout, const struct ugm_policy *poli
 static int start(struct ugm_result *result, const struct ugm_trace *trace, const char *policy,
 		 const struct ugm_config *config)
 {
-	if (!ugm_result_init(result, trace->name, policy, trace->ideal_ns, config->iterations))
+	struct ugm_record *record = result->record;
+	int ret = ugm_result_init(result, trace->name, policy, trace->ideal_ns, config->iterations);
+
+	result->record = record;
+	if (!ret)
 		return 0;
 	return ugm_fail(&result->error, -ENOMEM, "no memory");
 }
@@ -150,7 +161,8 @@ static int start(struct ugm_result *result, const struct ugm_trace *trace, const
  * @device: how the device replays it, or NULL: predict
  * @policy: policy
  * @launches: log of launches, or NULL; a computed row has none
- * @result: filled, with its error if it cannot run; free it in any case
+ * @result: zeroed, or with its record set; filled, with its error if it cannot
+ *          run; free it in any case
  *
  * Return: 0, or a negative errno.
  */
@@ -216,7 +228,7 @@ static int report(const struct cost_options *o, const struct ugm_config *config,
 		return complain(EXIT_FAILED, "%s", err.text);
 	if (*result->error.text)
 		return complain(EXIT_FAILED, "%s", result->error.text);
-	if (!o->json || strcmp(o->json, "-"))
+	if ((!o->json || strcmp(o->json, "-")) && (!o->perfetto || strcmp(o->perfetto, "-")))
 		ugm_result_write_table(stdout, config, result, 1);
 	return EXIT_DONE;
 }
@@ -227,7 +239,8 @@ static int with_outputs(const struct cost_options *o, struct ugm_config *config,
 			const struct ugm_policy *policy, struct ugm_schedule *s)
 {
 	struct ugm_output launches = {};
-	struct ugm_result result;
+	struct ugm_record record = {};
+	struct ugm_result result = { .record = o->perfetto ? &record : NULL };
 	struct ugm_error err;
 	int status, ret;
 
@@ -242,6 +255,10 @@ static int with_outputs(const struct cost_options *o, struct ugm_config *config,
 	else if (o->launches && ugm_output_commit(&launches, &err))
 		ret = complain(EXIT_FAILED, "%s", err.text);
 	status = report(o, config, &result);
+	if (status == EXIT_DONE && o->perfetto &&
+	    ugm_perfetto_write(trace, &record, o->perfetto, &err))
+		status = complain(EXIT_FAILED, "%s", err.text);
+	ugm_record_free(&record);
 	ugm_result_free(&result);
 	return ret && status == EXIT_DONE ? EXIT_FAILED : status;
 }
@@ -251,12 +268,17 @@ static int check_options(const struct cost_options *o, const struct ugm_replay_o
 {
 	struct ugm_error err;
 
+	const char *outputs[] = { o->json, o->launches, o->perfetto };
+	unsigned int i, standard = 0;
+
 	*policy = NULL;
+	for (i = 0; i < ARRAY_SIZE(outputs); i++)
+		standard += outputs[i] && !strcmp(outputs[i], "-");
+	if (standard > 1)
+		return complain(EXIT_USAGE,
+				"--json, --launches and --perfetto cannot share the standard output");
 	if (!o->policy == !o->schedule)
 		return complain(EXIT_USAGE, "give either --policy or --schedule");
-	if (o->json && o->launches && !strcmp(o->json, "-") && !strcmp(o->launches, "-"))
-		return complain(EXIT_USAGE,
-				"--json and --launches cannot both go to the standard output");
 	if (!o->policy)
 		return EXIT_DONE;
 	*policy = ugm_policy_find(o->policy, &err);
@@ -267,10 +289,10 @@ static int check_options(const struct cost_options *o, const struct ugm_replay_o
 	if (device)
 		return complain(EXIT_USAGE, "--policy %s: is computed, there is nothing to run",
 				o->policy);
-	if (o->launches)
+	if (o->launches || o->perfetto)
 		return complain(EXIT_USAGE,
-				"--launches: policy '%s' is computed and launches nothing",
-				o->policy);
+				"--%s: policy '%s' is computed and launches nothing",
+				o->launches ? "launches" : "perfetto", o->policy);
 	return EXIT_DONE;
 }
 
@@ -331,9 +353,9 @@ int cost_verb(const char *path, const struct cost_options *o, struct ugm_config 
 		status = cost_device(device, config);
 	if (status != EXIT_DONE)
 		return status;
-	if (config->published && o->launches)
-		return complain(EXIT_USAGE, "--launches: preset %s has no log of launches",
-				config->preset);
+	if (config->published && (o->launches || o->perfetto))
+		return complain(EXIT_USAGE, "--%s: preset %s has no record of launches",
+				o->launches ? "launches" : "perfetto", config->preset);
 	if (ugm_config_check(config, &err) || ugm_trace_read(path, &trace, &err))
 		return complain(EXIT_USAGE, "%s", err.text);
 	if (o->schedule && ugm_schedule_read(o->schedule, trace, &schedule, &err))

@@ -22,16 +22,20 @@
  * @schedule: file of a schedule, instead of a policy
  * @json: where the result goes as JSON, or NULL
  * @launches: where the log of launches goes, or NULL
+ * @perfetto: where the timeline goes, or NULL (predictions only)
  */
 struct cost_options {
 	const char *policy;
 	const char *schedule;
 	const char *json;
 	const char *launches;
+	const char *perfetto;
 };
 
 /* Base: struct cost_options. */
 extern const struct option_spec cost_options[];
+/* Of predictions only; base: struct cost_options. */
+extern const struct option_spec predict_options[];
 /* How a device replays; base: struct ugm_replay_options. */
 extern const struct option_spec replay_options[];
 

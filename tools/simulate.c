@@ -16,6 +16,7 @@ int cmd_simulate(int argc, char **argv)
 	struct cost_options o = {};
 	struct ugm_config config;
 	const struct option_group groups[] = { { cost_options, &o },
+					       { predict_options, &o },
 					       { machine_options, &config },
 					       {} };
 	const struct usage usage = {

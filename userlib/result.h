@@ -14,6 +14,8 @@
  * the prediction and from the device.
  */
 
+struct ugm_record;
+
 /**
  * struct ugm_result - one trace under one policy
  * @trace: name of the trace
@@ -28,6 +30,7 @@
  *                 destination tier
  * @plan_ns: wall time that planning took
  * @peak_rss_bytes: largest resident set of the process so far
+ * @record: filled with that iteration by a prediction, or NULL; the caller's
  * @error: why the policy could not run; empty: it ran
  */
 struct ugm_result {
@@ -42,6 +45,7 @@ struct ugm_result {
 	u64 traffic_bytes[UGM_NR_TIERS][UGM_NR_TIERS];
 	u64 plan_ns;
 	u64 peak_rss_bytes;
+	struct ugm_record *record;
 	struct ugm_error error;
 };
 

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "launch_log.h"
+#include "record.h"
 #include "simulate.h"
 
 /**
@@ -23,12 +24,23 @@ struct sim_range {
 };
 
 /**
+ * struct sim_transfer - a transfer and when it started
+ * @transfer: as the engine sees it
+ * @begin_ns: engine time
+ */
+struct sim_transfer {
+	struct ugm_transfer transfer;
+	u64 begin_ns;
+};
+
+/**
  * struct sim - a simulated device with one space
  * @engine: the model
  * @space: the space
  * @layout: the trace on its machine
  * @schedule: what is replayed
  * @ranges: by tensor index, the arena's last
+ * @record: of the iteration under way, or NULL
  * @operands: of the launch under way
  * @transfers: transfers not in use, chained by their node
  * @hints: hints not in use, chained by their node
@@ -39,6 +51,7 @@ struct sim {
 	const struct ugm_layout *layout;
 	const struct ugm_schedule *schedule;
 	struct sim_range *ranges;
+	struct ugm_record *record;
 	struct ugm_operand *operands;
 	struct ugm_transfer *transfers;
 	struct ugm_hint *hints;
@@ -64,7 +77,7 @@ static struct ugm_transfer *sim_transfer_alloc(struct ugm_engine *e)
 	struct ugm_transfer *t = sim->transfers;
 
 	if (!t)
-		return calloc(1, sizeof(*t));
+		return calloc(1, sizeof(struct sim_transfer));
 	sim->transfers = (struct ugm_transfer *)t->node.next;
 	memset(t, 0, sizeof(*t));
 	return t;
@@ -105,6 +118,7 @@ static void sim_revoke(struct ugm_engine *e, struct ugm_block **blocks,
 
 static int sim_start(struct ugm_engine *e, struct ugm_transfer *t)
 {
+	container_of(t, struct sim_transfer, transfer)->begin_ns = e->now_ns;
 	return 0;
 }
 
@@ -115,6 +129,15 @@ static bool sim_moved(struct ugm_engine *e, struct ugm_transfer *t)
 
 static void sim_commit(struct ugm_engine *e, struct ugm_transfer *t)
 {
+	struct sim *sim = sim_of(e);
+	struct sim_range *r =
+		container_of(t->block->range, struct sim_range, range);
+
+	if (sim->record)
+		ugm_record_move(sim->record, (u32)(r - sim->ranges), t,
+				container_of(t, struct sim_transfer, transfer)
+					->begin_ns,
+				e->now_ns, ugm_block_bytes(e, t->block));
 }
 
 static void sim_cancel(struct ugm_engine *e, struct ugm_transfer *t)
@@ -348,6 +371,10 @@ static int iterate(struct sim *sim, u64 iteration, struct ugm_output *launches,
 	int ret;
 
 	traffic(&sim->engine, before);
+	sim->record = iteration == ugm_result_iteration(result->iterations) ?
+			      result->record : NULL;
+	if (sim->record && ugm_record_begin(sim->record, t->nr_kernels, began))
+		return ugm_fail(err, -ENOMEM, "%s: no memory", t->name);
 	for (k = 0; k < t->nr_kernels; k++) {
 		ret = give_hints(sim, &next, k, shift);
 		if (!ret)
@@ -363,6 +390,8 @@ static int iterate(struct sim *sim, u64 iteration, struct ugm_output *launches,
 					    d.end_ns,
 					    ugm_launch_log_digests(d.number) ?
 						    digest(sim) : 0);
+		if (sim->record)
+			ugm_record_launch(sim->record, &sim->engine, k, &d);
 		ugm_progress_update(progress, shift + k + 1);
 	}
 	result->iterations_ns[iteration] = d.end_ns - began;
