@@ -7,12 +7,15 @@
 #include "cost.h"
 #include "device.h"
 #include "options.h"
+#include "record.h"
+#include "report.h"
 
 struct compare_options {
 	const char *policies;
 	bool csv;
 	bool json;
 	bool device;
+	const char *html;
 };
 
 #define COMPARE(field) offsetof(struct compare_options, field)
@@ -24,6 +27,8 @@ static const struct option_spec compare_options[] = {
 	  "comma-separated values instead of a table" },
 	{ "json", NULL, NULL, COMPARE(json), false,
 	  "JSON instead of a table" },
+	{ "html", "FILE", option_string, COMPARE(html), false,
+	  "also write a page with memory, links and stalls over time" },
 	{ "device", NULL, NULL, COMPARE(device), false,
 	  "replay on a device (" DEFAULT_DEVICE ", or $UGM_DEVICE) instead of predicting" },
 	{}
@@ -36,6 +41,7 @@ static const struct option_spec compare_options[] = {
  * @policies: the policies
  * @nr_policies: how many
  * @results: by trace, then by policy
+ * @records: the iterations behind them, if a page is written, else NULL
  * @nr_results: how many are filled
  */
 struct comparison {
@@ -44,6 +50,7 @@ struct comparison {
 	const struct ugm_policy **policies;
 	unsigned int nr_policies;
 	struct ugm_result *results;
+	struct ugm_record *records;
 	unsigned int nr_results;
 };
 
@@ -103,25 +110,45 @@ static int read_traces(struct comparison *c, char **paths, int nr)
 
 /* A policy that cannot run on a trace is a row that says so. */
 static int compare(struct comparison *c, const struct ugm_config *config,
-		   const struct ugm_replay_options *device)
+		   const struct ugm_replay_options *device, bool record)
 {
+	size_t all = (size_t)c->nr_traces * c->nr_policies;
+	struct ugm_result *r;
 	unsigned int t, p;
 
-	c->results = calloc((size_t)c->nr_traces * c->nr_policies,
-			    sizeof(*c->results));
-	if (!c->results)
+	c->results = calloc(all, sizeof(*c->results));
+	c->records = record ? calloc(all, sizeof(*c->records)) : NULL;
+	if (!c->results || (record && !c->records))
 		return complain(EXIT_FAILED, "no memory");
 	for (t = 0; t < c->nr_traces; t++) {
 		for (p = 0; p < c->nr_policies; p++) {
-			int ret = cost_policy(c->traces[t], config, device,
-					      c->policies[p], NULL,
-					      &c->results[c->nr_results++]);
-
-			if (ret == -ENOMEM)
+			r = &c->results[c->nr_results];
+			r->record = record ? &c->records[c->nr_results] : NULL;
+			c->nr_results++;
+			if (cost_policy(c->traces[t], config, device,
+					c->policies[p], NULL, r) == -ENOMEM)
 				return complain(EXIT_FAILED, "no memory");
 		}
 	}
 	return EXIT_DONE;
+}
+
+static int write_page(const struct comparison *c, const char *path,
+		      const struct ugm_config *config)
+{
+	struct report_row *rows = calloc(c->nr_results, sizeof(*rows));
+	struct ugm_error err;
+	unsigned int i;
+	int ret;
+
+	if (!rows)
+		return complain(EXIT_FAILED, "no memory");
+	for (i = 0; i < c->nr_results; i++)
+		rows[i] = (struct report_row){ c->traces[i / c->nr_policies],
+					       &c->results[i], &c->records[i] };
+	ret = report_write(path, config, rows, c->nr_results, &err);
+	free(rows);
+	return ret ? complain(EXIT_FAILED, "%s", err.text) : EXIT_DONE;
 }
 
 static int show(const struct comparison *c, const struct compare_options *o,
@@ -129,6 +156,12 @@ static int show(const struct comparison *c, const struct compare_options *o,
 {
 	struct ugm_error err;
 
+	if (o->html) {
+		int status = write_page(c, o->html, config);
+
+		if (status != EXIT_DONE || !strcmp(o->html, "-"))
+			return status;
+	}
 	if (o->json) {
 		if (ugm_result_write_json(ugm_result_json(config, c->results,
 							  c->nr_results),
@@ -147,11 +180,15 @@ static void comparison_free(struct comparison *c)
 {
 	unsigned int i;
 
-	for (i = 0; i < c->nr_results; i++)
+	for (i = 0; i < c->nr_results; i++) {
 		ugm_result_free(&c->results[i]);
+		if (c->records)
+			ugm_record_free(&c->records[i]);
+	}
 	for (i = 0; i < c->nr_traces; i++)
 		ugm_trace_free(c->traces[i]);
 	free(c->results);
+	free(c->records);
 	free(c->traces);
 	free(c->policies);
 }
@@ -172,7 +209,7 @@ int cmd_compare(int argc, char **argv)
 	struct ugm_error err;
 	const struct option_group groups[] = {
 		{ compare_options, &o }, { replay_options, &device },
-		{ machine_options, &config }, {}
+		{ wear_options, &config }, { noise_options, &config }, { machine_options, &config }, {}
 	};
 	const struct usage usage = {
 		.synopsis = "TRACE... --policies A,B|all",
@@ -188,13 +225,18 @@ int cmd_compare(int argc, char **argv)
 	status = options_parse(&usage, argc, argv, &operands, &nr);
 	if (status != OPTIONS_GO_ON)
 		return status;
-	if (o.csv && o.json)
+	if (o.html && !strcmp(o.html, "-") && (o.csv || o.json))
+		status = complain(EXIT_USAGE,
+				  "--html, --csv and --json cannot share the standard output");
+	else if (o.csv && o.json)
 		status = complain(EXIT_USAGE, "give either --csv or --json");
 	else if (!o.device && (device.clock != UGM_CLOCK_VIRTUAL ||
 			       device.verify != UGM_VERIFY_SAMPLE ||
 			       device.no_server))
 		status = complain(EXIT_USAGE,
 				  "--clock, --verify and --no-server need --device");
+	else if (o.device && config.noise > 0)
+		status = complain(EXIT_USAGE, "--noise is for predictions only");
 	else
 		status = o.device ? cost_device(&device, &config) : EXIT_DONE;
 	if (status == EXIT_DONE && ugm_config_check(&config, &err))
@@ -204,7 +246,8 @@ int cmd_compare(int argc, char **argv)
 	if (status == EXIT_DONE)
 		status = read_traces(&c, operands, nr);
 	if (status == EXIT_DONE)
-		status = compare(&c, &config, o.device ? &device : NULL);
+		status = compare(&c, &config, o.device ? &device : NULL,
+				 o.html);
 	if (status == EXIT_DONE)
 		status = show(&c, &o, &config);
 	comparison_free(&c);

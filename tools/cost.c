@@ -6,6 +6,7 @@
 #include "command.h"
 #include "cost.h"
 #include "device.h"
+#include "noise.h"
 #include "page_model.h"
 #include "perfetto.h"
 #include "simulate.h"
@@ -69,10 +70,18 @@ const struct option_spec replay_options[] = {
 static int compute(const struct ugm_trace *trace, const struct ugm_config *config,
 		   const struct ugm_policy *policy, struct ugm_result *result)
 {
+	struct ugm_trace noisy;
 	u64 ns, i;
 	int ret;
 
-	ret = policy->compute(trace, config, &ns, &result->error);
+	if (config->noise > 0 && ugm_noise_apply(trace, config, &noisy))
+		return ugm_fail(&result->error, -ENOMEM, "no memory");
+	ret = policy->compute(config->noise > 0 ? &noisy : trace, config, &ns,
+			      &result->error);
+	if (config->noise > 0) {
+		result->ideal_ns = noisy.ideal_ns;
+		ugm_noise_free(&noisy);
+	}
 	if (ret)
 		return ret;
 	for (i = 0; i < result->iterations; i++)
@@ -142,6 +151,27 @@ static int replay(const struct ugm_layout *layout, const struct ugm_policy *poli
 	return ret;
 }
 
+/* Planned with the trace's durations, replayed with others. */
+static int replay_noisily(struct ugm_layout *layout, const struct ugm_policy *policy,
+			  const struct ugm_schedule *s, const struct ugm_replay_options *device,
+			  struct ugm_output *launches, struct ugm_result *result)
+{
+	const struct ugm_trace *planned = layout->trace;
+	struct ugm_trace noisy;
+	int ret;
+
+	if (layout->config.noise <= 0)
+		return replay(layout, policy, s, device, launches, result);
+	if (ugm_noise_apply(planned, &layout->config, &noisy))
+		return ugm_fail(&result->error, -ENOMEM, "no memory");
+	layout->trace = &noisy;
+	result->ideal_ns = noisy.ideal_ns;
+	ret = replay(layout, policy, s, device, launches, result);
+	layout->trace = planned;
+	ugm_noise_free(&noisy);
+	return ret;
+}
+
 static int start(struct ugm_result *result, const struct ugm_trace *trace, const char *policy,
 		 const struct ugm_config *config)
 {
@@ -190,7 +220,7 @@ int cost_policy(const struct ugm_trace *trace, const struct ugm_config *config,
 	ret = ugm_policy_plan(policy, layout, &s, &result->error);
 	if (!ret) {
 		result->plan_ns = ugm_wall_ns() - began;
-		ret = replay(layout, policy, &s, device, launches, result);
+		ret = replay_noisily(layout, policy, &s, device, launches, result);
 		ugm_schedule_free(&s);
 	}
 	ugm_layout_free(layout);
@@ -213,7 +243,7 @@ static int cost_schedule(const struct ugm_trace *trace, struct ugm_config *confi
 		ret = ugm_layout_make(trace, config, &layout, &result->error);
 	if (ret)
 		return ret;
-	ret = replay(layout, NULL, s, device, launches, result);
+	ret = replay_noisily(layout, NULL, s, device, launches, result);
 	ugm_layout_free(layout);
 	return ret;
 }

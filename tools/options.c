@@ -129,6 +129,37 @@ static int option_factor(const char *what, const char *text, void *target,
 	return 0;
 }
 
+static int option_noise(const char *what, const char *text, void *target,
+			struct ugm_error *err)
+{
+	char *end;
+	double share = strtod(text, &end);
+
+	if (end == text || *end || !(share >= 0 && share < 1))
+		return ugm_fail(err, -EINVAL,
+				"%s '%s': allowed are numbers from 0 to under 1",
+				what, text);
+	*(double *)target = share;
+	return 0;
+}
+
+static int option_noise_per(const char *what, const char *text, void *target,
+			    struct ugm_error *err)
+{
+	static const char *const names[] = { "call", "name" };
+
+	return ugm_parse_choice(what, text, names, ARRAY_SIZE(names), target,
+				err);
+}
+
+static int option_drive(const char *what, const char *text, void *target,
+			struct ugm_error *err)
+{
+	struct ugm_config *config = target;
+
+	return ugm_drive_find(text, &config->drive, err);
+}
+
 #define CONFIG(field) offsetof(struct ugm_config, field)
 
 const struct option_spec machine_options[] = {
@@ -154,6 +185,21 @@ const struct option_spec machine_options[] = {
 	  "of the memory that g10, g10-gds and g10-host plan to use (1)" },
 	{ "iterations", "N", option_count, CONFIG(iterations), false,
 	  "how often the trace is run; the second is the result" },
+	{}
+};
+
+const struct option_spec wear_options[] = {
+	{ "drive", "DRIVE", option_drive, 0, false,
+	  "drive whose wear is told: a name, or CAPACITY:ENDURANCE in bytes" },
+	{}
+};
+
+const struct option_spec noise_options[] = {
+	{ "noise", "SHARE", option_noise, CONFIG(noise), false,
+	  "durations vary by up to this share, unknown to the plan (0)" },
+	{ "seed", "N", option_u64, CONFIG(seed), false, "seed of the noise (0)" },
+	{ "noise-per", "call|name", option_noise_per, CONFIG(noise_per_name),
+	  false, "drawn for each call (call), or once for each kernel name" },
 	{}
 };
 

@@ -82,6 +82,11 @@ int option_size(const char *what, const char *text, void *target,
 /* Options of every verb that replays a trace; base: struct ugm_config. */
 extern const struct option_spec machine_options[];
 
+/* Of every verb that tells what a replay costs; base: struct ugm_config. */
+extern const struct option_spec wear_options[];
+/* Of predictions only; base: struct ugm_config. */
+extern const struct option_spec noise_options[];
+
 int complain(int status, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

@@ -26,7 +26,7 @@ int cmd_run(int argc, char **argv)
 	const struct option_group groups[] = { { cost_options, &o },
 					       { device_options, &device },
 					       { replay_options, &device },
-					       { machine_options, &config },
+					       { wear_options, &config }, { machine_options, &config },
 					       {} };
 	const struct usage usage = {
 		.synopsis = "TRACE --policy NAME | --schedule FILE",

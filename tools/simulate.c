@@ -17,7 +17,7 @@ int cmd_simulate(int argc, char **argv)
 	struct ugm_config config;
 	const struct option_group groups[] = { { cost_options, &o },
 					       { predict_options, &o },
-					       { machine_options, &config },
+					       { wear_options, &config }, { noise_options, &config }, { machine_options, &config },
 					       {} };
 	const struct usage usage = {
 		.synopsis = "TRACE --policy NAME | --schedule FILE",

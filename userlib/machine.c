@@ -73,7 +73,7 @@ int ugm_config_preset(struct ugm_config *config, const char *name,
 		if (name && strcmp(name, presets[i].preset))
 			continue;
 		*config = presets[i];
-		return 0;
+		return ugm_drive_find(NULL, &config->drive, err);
 	}
 	return ugm_fail(err, -EINVAL, "preset: '%s' is not one of: %s", name,
 			ugm_preset_names());

@@ -4,6 +4,7 @@
 
 #include "error.h"
 #include "engine.h"
+#include "drive.h"
 
 /**
  * DOC: machines
@@ -35,6 +36,10 @@
  *             predictions only; see Documentation
  * @target_factor: of the memory that planners of G10's family aim at; published
  *                 for single traces, else 1
+ * @noise: kernels take up to this share more or less than planned with
+ * @seed: of the noise
+ * @noise_per_name: it is drawn once for each kernel name, not for each call
+ * @drive: whose wear is told
  */
 struct ugm_config {
 	const char *preset;
@@ -54,6 +59,10 @@ struct ugm_config {
 	u64 iterations;
 	bool published;
 	double target_factor;
+	double noise;
+	u64 seed;
+	u32 noise_per_name;
+	struct ugm_drive drive;
 };
 
 #define UGM_DEFAULT_BLOCK_SIZE (2ULL << 20)

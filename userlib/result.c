@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <inttypes.h>
 #include <json-c/json.h>
+#include <math.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 
@@ -142,10 +143,36 @@ static struct json_object *config_json(const struct ugm_config *c)
 	add_u64(o, "block_size_bytes", c->block_size);
 	add_u64(o, "iterations", c->iterations);
 	add(o, "target_factor", json_object_new_double(c->target_factor));
+	add(o, "noise", json_object_new_double(c->noise));
+	add_u64(o, "seed", c->seed);
+	add_string(o, "noise_per", c->noise_per_name ? "name" : "call");
+	add_string(o, "drive", c->drive.name);
+	add(o, "drive_capacity_bytes",
+	    json_object_new_double(c->drive.capacity_bytes));
+	add(o, "drive_endurance_bytes",
+	    json_object_new_double(c->drive.endurance_bytes));
 	return o;
 }
 
-static struct json_object *result_json(const struct ugm_result *r)
+static struct json_object *wear_json(const struct ugm_config *c,
+				     const struct ugm_result *r)
+{
+	u64 bytes = r->traffic_bytes[UGM_TIER_GPU][UGM_TIER_FLASH] +
+		    r->traffic_bytes[UGM_TIER_HOST][UGM_TIER_FLASH];
+	struct json_object *o = json_object_new_object();
+	struct ugm_drive_wear wear;
+
+	ugm_drive_wear(&c->drive, bytes, r->iteration_ns, &wear);
+	add_u64(o, "written_bytes", wear.bytes);
+	add(o, "drive_writes_per_day",
+	    json_object_new_double(wear.drive_writes_per_day));
+	add(o, "lifetime_years", isfinite(wear.lifetime_years) ?
+		json_object_new_double(wear.lifetime_years) : NULL);
+	return o;
+}
+
+static struct json_object *result_json(const struct ugm_config *c,
+				       const struct ugm_result *r)
 {
 	struct json_object *o = json_object_new_object();
 	struct json_object *list, *traffic, *fraction;
@@ -163,6 +190,7 @@ static struct json_object *result_json(const struct ugm_result *r)
 		add(o, "stall_ns", NULL);
 		add(o, "fraction_of_ideal", NULL);
 		add(o, "traffic_bytes", NULL);
+		add(o, "flash_wear", NULL);
 		add(o, "plan_ns", NULL);
 		add(o, "peak_rss_bytes", NULL);
 		return o;
@@ -185,6 +213,7 @@ static struct json_object *result_json(const struct ugm_result *r)
 		add_u64(traffic, directions[i].name,
 			r->traffic_bytes[directions[i].src][directions[i].dst]);
 	add(o, "traffic_bytes", traffic);
+	add(o, "flash_wear", wear_json(c, r));
 	add_u64(o, "plan_ns", r->plan_ns);
 	add_u64(o, "peak_rss_bytes", r->peak_rss_bytes);
 	return o;
@@ -208,7 +237,7 @@ struct json_object *ugm_result_json(const struct ugm_config *config,
 	unsigned int i;
 
 	for (i = 0; i < nr; i++)
-		json_object_array_add(list, result_json(&results[i]));
+		json_object_array_add(list, result_json(config, &results[i]));
 	add_string(o, "schema", "ugm.result/1");
 	add(o, "config", config_json(config));
 	add(o, "results", list);
