@@ -89,6 +89,16 @@ void ugm_demand_arrived(struct ugm_engine *e, struct ugm_block *b)
 	}
 }
 
+/*
+ * Will a transfer that is under way bring its block to a tier that somebody
+ * waits for? An eviction that has not started may yet be sent elsewhere.
+ */
+static bool brings(const struct ugm_transfer *t, enum ugm_tier tier)
+{
+	return !t->copy && t->dst == tier &&
+	       !(t->evict && t->phase == UGM_PHASE_QUEUED);
+}
+
 /* Fetch a block for a demand, or make what is on its way go first. */
 static int fetch(struct ugm_engine *e, struct ugm_block *b, enum ugm_tier tier,
 		 enum ugm_cause cause)
@@ -96,7 +106,7 @@ static int fetch(struct ugm_engine *e, struct ugm_block *b, enum ugm_tier tier,
 	struct ugm_transfer *t = b->transfer;
 
 	ugm_block_flag(b, UGM_S_FAULT, false);
-	if (t && (t->copy || t->dst != tier)) {
+	if (t && !brings(t, tier)) {
 		ugm_transfer_cancel(e, t);
 		t = NULL;
 	}
@@ -211,7 +221,7 @@ static int miss(struct ugm_engine *e, struct ugm_demand *d, struct ugm_block *b,
 	if (ugm_state_home(b->state) == UGM_TIER_NONE)
 		return fetch(e, b, (enum ugm_tier)d->tier,
 			     (enum ugm_cause)d->cause);
-	if (t && (t->copy || t->dst != d->tier)) {
+	if (t && !brings(t, (enum ugm_tier)d->tier)) {
 		ugm_transfer_cancel(e, t);
 		t = NULL;
 	}
