@@ -332,6 +332,24 @@ TEST_F(narrow, full_host_goes_to_flash)
 	EXPECT_EQ(-1, ut_compare(d->gpu, FRAMES * d->block, 1));
 }
 
+/* The CPU wants a block that was to leave to a full host tier: it gets it there. */
+TEST_F(narrow, a_queued_eviction_that_is_touched)
+{
+	struct ut *d = &self->d;
+	int i;
+
+	for (i = 8; i < 12; i++) {
+		ASSERT_EQ(0, ut_touch(d->host + i * d->block, true));
+	}
+	ut_fill(d->gpu, 2 * d->block, 1);
+	/* The first has the link, the second waits for it. */
+	ASSERT_EQ(0, ut_hint_now(d, UGM_HINT_EVICT, 1, 0, 1, UGM_TIER_ID_FLASH));
+	ASSERT_EQ(0, ut_hint_now(d, UGM_HINT_EVICT, 1, 1, 1, UGM_TIER_ID_HOST));
+	EXPECT_EQ(0, ut_touch(d->host + d->block, false));
+	EXPECT_EQ(UGM_TIER_ID_HOST, tier(d, 1));
+	EXPECT_EQ(-1, ut_compare(d->gpu, 2 * d->block, 1));
+}
+
 /* An arena is where it is. */
 TEST_F(narrow, arena_stays)
 {

@@ -363,7 +363,49 @@ TEST_F(io, held_pages_are_passed_over)
 	close(p[1]);
 }
 
-/* Moves as fast as they go, under direct reads into the same blocks. */
+static void *touch_one(void *arg)
+{
+	return (void *)(intptr_t)ut_touch(arg, true);
+}
+
+/* All are held: whoever needs room waits, and goes on when they are let go. */
+TEST_F(io, room_comes_when_pages_are_let_go)
+{
+	struct ut *d = &self->d;
+	struct ugm_ioc_info info = { 0 };
+	uint64_t frames, i;
+	pthread_t thread;
+	struct iovec iov;
+	void *sig;
+	int p[2];
+
+	ASSERT_EQ(0, ut_ioctl(d->fd, UGM_IOC_INFO, &info));
+	frames = info.gpu_frames;
+	if (frames > 16)
+		SKIP(return, "a pipe does not hold as many pages");
+	ASSERT_EQ(0, ut_alloc_blocks(d, 1, frames + 1));
+	ASSERT_EQ(0, pipe(p));
+	for (i = 0; i < frames; i++) {
+		iov = (struct iovec){ d->gpu + i * d->block, 4096 };
+		ut_fill(iov.iov_base, 4096, i);
+		ASSERT_EQ(4096, vmsplice(p[1], &iov, 1, 0));
+	}
+	ASSERT_EQ(0, pthread_create(&thread, NULL, touch_one, d->gpu + frames * d->block));
+	for (i = 0; i < 300 && !ut_waiting_for("free frame"); i++)
+		ut_sleep_ms(10);
+	EXPECT_TRUE(ut_waiting_for("free frame"));
+	ut_sleep_ms(100);
+	for (i = 0; i < frames; i++) {
+		ASSERT_EQ(4096, read(p[0], self->plain, 4096));
+		EXPECT_EQ(-1, ut_compare(self->plain, 4096, i));
+	}
+	pthread_join(thread, &sig);
+	EXPECT_EQ(NULL, sig);
+	close(p[0]);
+	close(p[1]);
+}
+
+/* Moves of blocks that direct reads and writes go into just then. */
 struct mover {
 	struct ut *d;
 	volatile bool stop;
@@ -381,6 +423,8 @@ static void *move_about(void *arg)
 		    ut_move(m->d, UGM_HINT_PREFETCH, 1, 0, NR, UGM_TIER_ID_GPU))
 			break;
 		m->moves++;
+		/* A read needs all of its pages at one time. */
+		ut_sleep_ms(2);
 	}
 	return NULL;
 }
