@@ -169,6 +169,10 @@ demo: setup ## a generated training trace under several policies, in the VM
 bench: user modules ## measure the module in the VM
 	@scripts/vm run --mem 4G --ugm 'block_size=2M gpu_mem=512M' -- ugm bench $(BENCH_ARGS)
 
+.PHONY: figures
+figures: user ## the evaluation of G10, reproduced: build/figures/index.html
+	@scripts/figures $(FIGURES_ARGS)
+
 .PHONY: lint
 lint: ## checkpatch, clang-format, sparse, shellcheck, SPDX lines
 	@scripts/lint
