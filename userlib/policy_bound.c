@@ -10,7 +10,7 @@
  */
 
 /* How finely time is cut, finest first, and how long that may take each. */
-static const u32 intervals[] = { 300, 100, 25 };
+static const u32 pieces[] = { 300, 100, 25 };
 #define SECONDS 40
 
 /* The solver's own tolerance, in favour of the schedules. */
@@ -28,8 +28,8 @@ static int compute(const struct ugm_trace *trace,
 
 	if (ret)
 		return ret;
-	for (i = 0; i < ARRAY_SIZE(intervals); i++) {
-		ret = ugm_relaxation_make(layout, intervals[i], &r);
+	for (i = 0; i < ARRAY_SIZE(pieces); i++) {
+		ret = ugm_relaxation_make(layout, pieces[i], &r);
 		if (ret)
 			break;
 		ret = ugm_relaxation_solve(r, SECONDS);

@@ -35,7 +35,7 @@ static const struct ugm_plan_setting settings[] = {
 /* Good enough: so much longer than ideal. */
 #define GOOD 1.0002
 /* The relaxation: how finely time is cut, what it counts on, and its time. */
-#define INTERVALS 150
+#define PIECES 100
 #define SHARE 0.99
 #define SECONDS 30
 
@@ -66,7 +66,7 @@ static bool good(const struct ugm_layout *l, u64 ns)
 static int ask(const struct ugm_layout *l, struct ugm_planner *p,
 	       struct ugm_relaxation **r)
 {
-	int ret = ugm_relaxation_make(l, INTERVALS, r);
+	int ret = ugm_relaxation_make(l, PIECES, r);
 
 	if (ret)
 		return ret;

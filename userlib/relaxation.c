@@ -33,61 +33,75 @@ static double *live_bytes(const struct ugm_layout *l, const struct ugm_vitality 
 }
 
 /*
- * Checkpoints: pieces of equal weight, half by time and half by launches, each
- * looked at where most is alive.
+ * A launch is looked at where it ends, and under ``overlap none`` also where it
+ * starts to run, for then everything has to be there already. Positions around
+ * the circle: 2k is the start of launch k, 2k + 1 its end.
  */
-static void place_checkpoints(struct ugm_relaxation *r, const double *live)
+static void look_at(struct ugm_relaxation *r, u32 launch, double live)
+{
+	if (r->layout->config.overlap == UGM_OVERLAP_NONE) {
+		r->live[r->nr_intervals] = live;
+		r->checkpoints[r->nr_intervals++] = 2 * launch;
+	}
+	r->live[r->nr_intervals] = live;
+	r->checkpoints[r->nr_intervals++] = 2 * launch + 1;
+}
+
+/*
+ * Pieces of equal weight, half by time and half by launches, each looked at
+ * where most is alive.
+ */
+static void place_checkpoints(struct ugm_relaxation *r, const double *live,
+			      u32 pieces)
 {
 	const struct ugm_trace *t = r->layout->trace;
 	double all = 0, weight = 0, ns = (double)t->ideal_ns + 1;
-	u32 k, best = 0, nr = 0, last;
+	u32 k, best = 0, nr = 0, last, position;
 
 	for (k = 0; k < t->nr_kernels; k++)
 		all += (double)t->kernels[k].duration_ns / ns +
 		       1.0 / t->nr_kernels;
-	for (k = 0; k < t->nr_kernels; k++) {
+	for (k = 0; k < t->nr_kernels && nr < pieces; k++) {
 		if (live[k] > live[best])
 			best = k;
 		weight += (double)t->kernels[k].duration_ns / ns +
 			  1.0 / t->nr_kernels;
-		if (weight < all * (nr + 1) / r->nr_intervals &&
-		    k + 1 < t->nr_kernels)
+		if (weight < all * (nr + 1) / pieces && k + 1 < t->nr_kernels)
 			continue;
-		r->live[nr] = live[best];
-		r->checkpoints[nr++] = best;
+		look_at(r, best, live[best]);
 		best = k + 1;
-		if (nr == r->nr_intervals)
-			break;
+		nr++;
 	}
-	r->nr_intervals = nr;
-	/* The interval after the last checkpoint at or before each launch. */
-	last = nr - 1;
-	for (k = 0, best = 0; k < t->nr_kernels; k++) {
-		if (best < nr && r->checkpoints[best] == k)
-			last = best++;
-		r->interval_of[k] = last;
+	/* The last checkpoint at or before each position. */
+	last = r->nr_intervals - 1;
+	nr = 0;
+	for (position = 0; position < 2 * t->nr_kernels; position++) {
+		if (nr < r->nr_intervals && r->checkpoints[nr] == position)
+			last = nr++;
+		r->interval_of[position] = last;
 	}
-	/* A launch runs in the interval that follows the end of the one before. */
-	for (k = 0; k < t->nr_kernels; k++) {
-		u32 before = (k + t->nr_kernels - 1) % t->nr_kernels;
-
-		r->duration_ns[r->interval_of[before]] +=
+	/* A launch runs before its end. */
+	for (k = 0; k < t->nr_kernels; k++)
+		r->duration_ns[r->interval_of[2 * k]] +=
 			t->kernels[k].duration_ns;
-	}
 }
 
-/* The interval in which a launch ends that is counted over iterations. */
-static s64 unrolled(const struct ugm_relaxation *r, u32 launch)
+/* The interval after a position that is counted over iterations. */
+static s64 unrolled(const struct ugm_relaxation *r, u64 position)
 {
-	u32 n = r->layout->trace->nr_kernels, k = launch % n;
-	s64 interval = (s64)(launch / n) * r->nr_intervals + r->interval_of[k];
+	u32 n = 2 * r->layout->trace->nr_kernels, p = (u32)(position % n);
+	s64 interval = (s64)(position / n) * r->nr_intervals + r->interval_of[p];
 
-	return k < r->checkpoints[0] ? interval - r->nr_intervals : interval;
+	return p < r->checkpoints[0] ? interval - r->nr_intervals : interval;
 }
 
 static int add_gap(struct ugm_relaxation *r, struct ugm_gap gap)
 {
-	s64 leaves = unrolled(r, gap.from), returns = unrolled(r, gap.to - 1);
+	/* It may leave at the end of one use; at the next it has to be there. */
+	u64 back = 2 * (u64)gap.to +
+		   (r->layout->config.overlap != UGM_OVERLAP_NONE);
+	s64 leaves = unrolled(r, 2 * (u64)gap.from + 1);
+	s64 returns = unrolled(r, back - 1);
 	struct ugm_gap *gaps;
 
 	gaps = ugm_array_room(r->gaps, &r->gaps_room, r->nr_gaps + 1,
@@ -165,13 +179,13 @@ static int find_gaps(struct ugm_relaxation *r, const struct ugm_vitality *v)
 /**
  * ugm_relaxation_make() - the relaxation of a trace on a machine
  * @layout: that; must stay
- * @intervals: how finely time is cut, at most; more is tighter and slower
+ * @pieces: how finely time is cut, at most; more is tighter and slower
  * @relaxation: it; ugm_relaxation_free() it
  *
  * Context: any.
  * Return: 0 or -ENOMEM.
  */
-int ugm_relaxation_make(const struct ugm_layout *layout, u32 intervals,
+int ugm_relaxation_make(const struct ugm_layout *layout, u32 pieces,
 			struct ugm_relaxation **relaxation)
 {
 	struct ugm_relaxation *r = calloc(1, sizeof(*r));
@@ -185,11 +199,12 @@ int ugm_relaxation_make(const struct ugm_layout *layout, u32 intervals,
 		return ret;
 	r->layout = layout;
 	r->gpu_share = r->host_share = 1;
-	r->nr_intervals = intervals < n ? intervals : n;
-	r->checkpoints = calloc((size_t)r->nr_intervals + 1, sizeof(*r->checkpoints));
-	r->duration_ns = calloc((size_t)r->nr_intervals + 1, sizeof(*r->duration_ns));
-	r->live = calloc((size_t)r->nr_intervals + 1, sizeof(*r->live));
-	r->interval_of = calloc((size_t)n + 1, sizeof(*r->interval_of));
+	if (pieces > n)
+		pieces = n;
+	r->checkpoints = calloc(2 * (size_t)pieces + 1, sizeof(*r->checkpoints));
+	r->duration_ns = calloc(2 * (size_t)pieces + 1, sizeof(*r->duration_ns));
+	r->live = calloc(2 * (size_t)pieces + 1, sizeof(*r->live));
+	r->interval_of = calloc(2 * (size_t)n + 1, sizeof(*r->interval_of));
 	if (r->checkpoints && r->duration_ns && r->live && r->interval_of)
 		ret = ugm_vitality_analyse(layout->trace, &v);
 	if (!ret) {
@@ -197,7 +212,7 @@ int ugm_relaxation_make(const struct ugm_layout *layout, u32 intervals,
 		ret = live ? 0 : -ENOMEM;
 	}
 	if (!ret) {
-		place_checkpoints(r, live);
+		place_checkpoints(r, live, pieces);
 		ret = find_gaps(r, &v);
 	}
 	free(live);

@@ -15,7 +15,7 @@
  * bound on theirs; its solution says how much of which tensor should be away,
  * when and where. Documentation/bound.rst derives it.
  *
- * Time is circular and cut at checkpoints, ends of some launches. Memory is
+ * Time is circular and cut at checkpoints, starts and ends of some launches. Memory is
  * looked at in checkpoints only, and what happens in an interval between two may
  * happen at any time in it.
  */
@@ -51,8 +51,8 @@ struct ugm_gap {
  * @gpu_share: share of the GPU tier that is counted on; 1 for a bound
  * @host_share: likewise of the host tier
  * @nr_intervals: checkpoints, and intervals after each of them
- * @checkpoints: launches at whose ends they are
- * @interval_of: by launch, the interval that begins at its end, or before it
+ * @checkpoints: where they are: 2k is the start of launch k, 2k + 1 its end
+ * @interval_of: by such a position, the interval that begins there, or before
  * @duration_ns: how long each interval is at least
  * @live: full-size bytes alive at each checkpoint
  * @gaps: gaps of all tensors, by tensor, by version, in order
@@ -75,7 +75,7 @@ struct ugm_relaxation {
 	double stall_ns;
 };
 
-int ugm_relaxation_make(const struct ugm_layout *layout, u32 intervals,
+int ugm_relaxation_make(const struct ugm_layout *layout, u32 pieces,
 			struct ugm_relaxation **relaxation);
 int ugm_relaxation_solve(struct ugm_relaxation *r, double seconds);
 void ugm_relaxation_free(struct ugm_relaxation *r);

@@ -401,8 +401,10 @@ static int build(struct build *b)
 		b->flows[level] = calloc(nr, sizeof(*b->flows[level]));
 	if (!b->lp || !b->stall || !b->versions || !b->flows[0] || !b->flows[1])
 		return -ENOMEM;
+	/* A launch that runs does not stall. */
 	for (i = 0; i < nr; i++)
-		b->stall[i] = ugm_lp_column(b->lp, UGM_LP_INFINITE, 1);
+		b->stall[i] = ugm_lp_column(
+			b->lp, b->r->checkpoints[i] % 2 ? UGM_LP_INFINITE : 0, 1);
 	for (level = 0; level < NR_LEVELS; level++)
 		make_flows(b, level);
 	if (make_versions(b))
