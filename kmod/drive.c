@@ -123,7 +123,8 @@ static bool over(struct ugm_device *dev, const struct ugm_demand *d)
 }
 
 /* One turn. Returns what the engine says, or an error; says how long to sleep. */
-static int turn(struct ugm_device *dev, struct ugm_demand *d, unsigned long *sleep, u64 *wake_ns)
+static int turn(struct ugm_device *dev, struct ugm_demand *d, unsigned long *sleep, u64 *wake_ns,
+		u64 *placed)
 {
 	struct ugm_engine *e = &dev->engine;
 	int r;
@@ -136,6 +137,7 @@ static int turn(struct ugm_device *dev, struct ugm_demand *d, unsigned long *sle
 		r = -ENODEV;
 	else
 		r = d ? ugm_engine_run(e, d) : ugm_engine_drain(e);
+	*placed = dev->placed;
 	if (r == UGM_RUN_STUCK || e->again)
 		*sleep = POLL;
 	if (r == UGM_RUN_WAIT && d && wall_clock(dev) && d->end_ns && !d->missing)
@@ -162,13 +164,13 @@ static int drive(struct ugm_device *dev, struct ugm_demand *d)
 	unsigned long sleep, stuck_since = 0;
 	int r, seq, failures = atomic_read(&dev->failures);
 	long left;
-	u64 wake_ns;
+	u64 wake_ns, placed, seen = 0;
 
 	for (;;) {
 		if (!wall_clock(dev) && atomic_read(&dev->nr_revoked) && settle(dev, d) < 0)
 			return -EINTR;
 		seq = atomic_read(&dev->progress);
-		r = turn(dev, d, &sleep, &wake_ns);
+		r = turn(dev, d, &sleep, &wake_ns, &placed);
 		ugm_transfer_perform(dev);
 		if (r != UGM_RUN_WAIT && r != UGM_RUN_STUCK)
 			return r;
@@ -178,12 +180,13 @@ static int drive(struct ugm_device *dev, struct ugm_demand *d)
 			return 0;
 		if (atomic_read(&dev->failures) - failures > MAX_FAILURES)
 			return -EIO;
-		if (r != UGM_RUN_STUCK)
-			stuck_since = 0;
-		else if (!stuck_since)
+		/* While blocks of others find room there is hope. */
+		if (r != UGM_RUN_STUCK || !stuck_since || placed != seen) {
 			stuck_since = jiffies ?: 1;
-		else if (time_after(jiffies, stuck_since + STUCK_LIMIT))
+			seen = placed;
+		} else if (time_after(jiffies, stuck_since + STUCK_LIMIT)) {
 			return -ENOSPC;
+		}
 		if (wake_ns) {
 			if (sleep_until(dev, wake_ns))
 				return -EINTR;

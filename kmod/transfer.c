@@ -291,6 +291,7 @@ static void op_commit(struct ugm_engine *e, struct ugm_transfer *t)
 	struct ugm_move *m = ugm_move_of(t);
 	struct ugm_block *b = t->block;
 
+	dev->placed++;
 	if (m->src_page)
 		ugm_page_drop(m->src_page);
 	m->src_page = NULL;
@@ -338,6 +339,7 @@ static int op_alloc(struct ugm_engine *e, struct ugm_block *b, enum ugm_tier tie
 			return -ENOMEM;
 		WRITE_ONCE(b->host_pfn, page_to_pfn(page));
 	}
+	dev->placed++;
 	smp_wmb(); /* as in op_commit() */
 	return 0;
 }

@@ -157,6 +157,7 @@ struct ugm_pool {
  * @nr_host_pages: blocks of memory taken from the allocator for the host tier
  * @engine_lock: serialises the engine, states and places of all blocks
  * @engine: the model
+ * @placed: blocks that found a place so far (under engine_lock)
  * @driver: the real clock's work item
  * @moves_lock: protects @moves, @todo and @failed; taken with interrupts off
  * @moves: all live moves
@@ -201,6 +202,7 @@ struct ugm_device {
 
 	struct mutex engine_lock;
 	struct ugm_engine engine;
+	u64 placed;
 	struct delayed_work driver;
 
 	spinlock_t moves_lock;
