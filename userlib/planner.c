@@ -7,6 +7,8 @@
 #define CHUNK_BYTES (16ULL << 20)
 /* Of the host tier: the rest is for what does not go as planned. */
 #define HOST_SHARE 0.995
+/* Moves during a launch that waits, for each chunk, before it is given up. */
+#define PATIENCE 16
 
 static int make_chunks(struct ugm_planner *p)
 {
@@ -312,15 +314,16 @@ static bool complete(struct ugm_planner *p)
 
 static int launch(struct ugm_planner *p)
 {
-	u64 duration = p->layout->trace->kernels[p->slot % p->n].duration_ns, end;
+	u64 duration = p->layout->trace->kernels[p->slot % p->n].duration_ns, end, steps;
 
 	enter(p);
-	for (;;) {
+	/* Each chunk may come and go a few times, but not for ever. */
+	for (steps = PATIENCE * ((u64)p->nr_chunks + PATIENCE);; steps--) {
 		bool busy = ugm_plan_dispatch(p);
 
 		if (complete(p))
 			break;
-		if (!busy)
+		if (!busy || !steps)
 			return -EDEADLK;
 		pass(p, U64_MAX);
 	}

@@ -312,6 +312,14 @@ void ugm_plan_pop(struct ugm_planner *p, enum ugm_plan_queue q);
 u32 ugm_plan_find(const struct ugm_planner *p, u32 tensor, enum ugm_plan_queue q);
 bool ugm_plan_reclaim(struct ugm_planner *p);
 
+/* May it move on? See ugm_plan_find(). */
+static inline bool ugm_plan_movable(const struct ugm_planner *p,
+				    const struct ugm_plan_chunk *c)
+{
+	return c->arrived < p->slot ||
+	       (p->waiting && c->home == UGM_TIER_GPU);
+}
+
 /* planner_guide.c: what a solved relaxation says is to be away */
 void ugm_plan_follow(struct ugm_planner *p);
 

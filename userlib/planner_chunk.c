@@ -132,8 +132,8 @@ bool ugm_plan_top(struct ugm_planner *p, enum ugm_plan_queue q, u32 *tensor)
  * @tensor: tensor
  * @q: queue
  *
- * What came to its home during this launch is left where it is: hints of one
- * launch all act at its begin.
+ * What came to its home during this launch is left where it is, for hints of one
+ * launch all act at its begin; but not in the GPU tier while a launch waits.
  *
  * Context: any.
  * Return: a chunk, or UGM_PLAN_NONE.
@@ -145,7 +145,7 @@ u32 ugm_plan_find(const struct ugm_planner *p, u32 tensor, enum ugm_plan_queue q
 
 	for (i = t->first_chunk; i < t->first_chunk + t->nr_chunks; i++)
 		if (queue_classes[q] & 1u << p->chunks[i].class &&
-		    p->chunks[i].arrived < p->slot)
+		    ugm_plan_movable(p, &p->chunks[i]))
 			return i;
 	return UGM_PLAN_NONE;
 }

@@ -352,7 +352,8 @@ static u32 find(struct ugm_planner *p, u32 tensor, unsigned int class)
 	u32 i;
 
 	for (i = t->first_chunk; t->nr[class] && i < t->first_chunk + t->nr_chunks; i++)
-		if (p->chunks[i].class == class && p->chunks[i].arrived < p->slot)
+		if (p->chunks[i].class == class &&
+		    ugm_plan_movable(p, &p->chunks[i]))
 			return i;
 	return UGM_PLAN_NONE;
 }
