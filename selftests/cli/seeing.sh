@@ -1,0 +1,90 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# What lets one see why: analyze, explain, timelines, pages, noise and wear.
+
+. "$(dirname "$0")/../lib/cli.sh"
+
+"$ugm" gen bert-base --batch 64 --layers 4 -o t.trace >.out 2>.err
+machine="--gpu-mem 1G --host-mem 2G"
+
+exits 0 "analyze" analyze t.trace $machine
+says "inactive"
+"$ugm" analyze t.trace $machine --json >a.json 2>.err
+check "analyze: the curve's peak is the peak" python3 -c "
+import json
+a = json.load(open('a.json'))
+live = [p['live_bytes'] for p in a['curve']]
+assert max(live) == a['peak_live_bytes'] == live[a['peak_kernel']]
+assert all(p['active_bytes'] <= p['live_bytes'] for p in a['curve'])
+assert sum(l['periods'] for l in a['periods_by_length']) == a['periods'] > 0
+assert 0 < a['inactive_fraction'] < 1"
+
+for policy in uvm deepum g10 g10-gds g10-host; do
+	# shellcheck disable=SC2086
+	"$ugm" simulate t.trace $machine --policy $policy --json r.json --perfetto p.json \
+		>.out 2>.err
+	check "$policy: the timeline has the result's time and traffic" python3 -c "
+import json
+r = json.load(open('r.json'))['results'][0]
+e = json.load(open('p.json'))['traceEvents']
+tracks = {(x['pid'], x['tid']): x['args']['name'] for x in e
+          if x['ph'] == 'M' and x['name'] == 'thread_name'}
+moved, end, stall = {}, 0, 0
+for x in e:
+    if x['ph'] != 'X':
+        continue
+    where = tracks[x['pid'], x['tid']]
+    if where == 'kernels':
+        end = max(end, x['ts'] + x['dur'])
+    elif where == 'stalls':
+        stall += x['args']['stall_ns']
+    else:
+        key = where.replace(' ', '_')
+        moved[key] = moved.get(key, 0) + x['args']['bytes']
+assert abs(end * 1000 - r['iteration_ns']) < 2, (end, r['iteration_ns'])
+assert stall == r['stall_ns'], (stall, r['stall_ns'])
+assert moved == {k: v for k, v in r['traffic_bytes'].items() if v}, moved"
+done
+refuses "computed" simulate t.trace --policy ideal --perfetto p.json
+
+exits 0 "explain a tensor" explain t.trace $machine --policy uvm --tensor 1
+says "moved:"
+exits 0 "explain a kernel" explain t.trace $machine --policy uvm --kernel 3
+says "has its operands"
+refuses "either --tensor or --kernel" explain t.trace --policy uvm
+refuses "no such tensor" explain t.trace --policy uvm --tensor 99999999
+refuses "--kernel" explain t.trace --policy uvm --kernel 99999999
+
+exits 0 "compare writes a page" compare t.trace $machine --policies ideal,uvm,g10 --html p.html
+check "the page's data are JSON and name no other host" python3 -c "
+import json, re
+s = open('p.html').read()
+d = json.loads(re.search(r'<script id=\"data\"[^>]*>(.*?)</script>', s, re.S).group(1))
+assert [r['policy'] for r in d['rows']] == ['ideal', 'uvm', 'g10']
+assert len(d['rows'][1]['curves']['gpu']) == 400
+for r in d['rows'][1:]:
+    for k in ('gpu_in', 'gpu_out', 'flash_read', 'flash_write'):
+        # No link moves more in an iteration than it can.
+        assert 0 <= sum(r['curves'][k]) / 400 <= 1.001, (r['policy'], k)
+assert not re.search(r'(src|href)=', s)"
+
+# Noise: the same seed gives the same answer, another seed another one.
+for seed in 1 1 2; do
+	# shellcheck disable=SC2086
+	"$ugm" simulate t.trace $machine --policy g10 --noise 0.25 --seed $seed \
+		--noise-per name --json - 2>.err |
+		python3 -c "import json, sys; print(json.load(sys.stdin)['results'][0]['iteration_ns'])"
+done >times
+check "noise follows its seed" awk 'NR == 1 { a = $1 } NR == 2 && $1 != a { exit 1 }
+	NR == 3 && $1 == a { exit 1 } END { if (NR != 3) exit 1 }' times
+refuses "--noise" simulate t.trace --policy g10 --noise 1
+refuses "--noise-per" simulate t.trace --policy g10 --noise-per day
+refuses "drive" simulate t.trace --policy g10 --drive floppy
+
+# shellcheck disable=SC2086
+"$ugm" simulate t.trace $machine --policy g10-gds --drive 1e12:1e15 --json r.json >.out 2>.err
+check "wear is what was written to flash" json r.json \
+	"r['flash_wear']['written_bytes'] == r['traffic_bytes']['gpu_to_flash'] > 0 and
+	 abs(r['flash_wear']['drive_writes_per_day'] * r['flash_wear']['lifetime_years'] *
+	     365 * 1e12 / 1e15 - 1) < 1e-6"
+done_testing
