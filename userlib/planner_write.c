@@ -27,6 +27,9 @@ static int write_move(const struct ugm_planner *p, const struct ugm_plan_move *m
 	};
 	struct ugm_schedule_hint *last;
 
+	/* A copy may be of use for longer than a schedule can say. */
+	if (h.need != UGM_NEED_NONE && h.need >= 2 * (u64)p->n)
+		h.need = 2 * (u64)p->n - 1;
 	if (s->nr_hints) {
 		last = &s->hints[s->nr_hints - 1];
 		if (last->at == h.at && last->need == h.need &&
