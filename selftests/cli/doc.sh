@@ -43,14 +43,17 @@ awk '/^\.It Cm/ { print $3 }' "$man/ugm.1" | grep -xFf verbs > known
 same "ugm(1) has every verb" verbs known
 
 options_of '^\.Ss Machine options' | sed 's/^-//' > machine
-options_of '^\.It Cm simulate' | sed 's/^-//' > cost
+options_of '^\.Ss Prediction options' | sed 's/^-//' > prediction
+# What run shares with simulate is told there.
+options_of '^\.It Cm simulate' | sed 's/^-//' | grep -vx perfetto > cost
 printf '%s\n' clock verify no-server > replay
 while read -r verb; do
 	options_of "^\\.It Cm $verb" | sed 's/^-//' > documented
 	case $verb in
-	plan|simulate) cat machine >> documented ;;
-	run)           cat machine cost >> documented ;;
-	compare)       cat machine replay >> documented ;;
+	analyze|plan|explain) cat machine >> documented ;;
+	simulate) cat machine prediction >> documented ;;
+	run)      cat machine cost >> documented ;;
+	compare)  cat machine prediction replay >> documented ;;
 	esac
 	help_of "$verb" > options
 	if [ -s options ] || [ -s documented ]; then
