@@ -10,8 +10,8 @@ exits 0 "version" --version
 says "ugm 0."
 exits 2 "no verb"
 refuses "unknown verb 'analyse'" analyse
-refuses "unknown verb 'explain'" explain x
-for verb in gen plan simulate compare; do
+refuses "unknown verb 'explian'" explian x
+for verb in gen analyze plan simulate compare explain; do
 	exits 0 "help of $verb" "$verb" --help
 	says "usage: ugm $verb"
 done
@@ -32,6 +32,12 @@ refuses "--csv takes no argument" compare t.trace --csv=f
 refuses "'ideal' is a computed row" plan t.trace --policy ideal -o s
 refuses "-o is missing" plan t.trace --policy uvm
 refuses "--policy is missing" plan t.trace -o s
+refuses "--policy is missing" explain t.trace --kernel 0
+refuses "'bound' is computed" explain t.trace --policy bound --kernel 0
+refuses "has no record of launches" explain t.trace --policy uvm --kernel 0 \
+	--preset g10-artifact
+refuses "cannot share the standard output" compare t.trace --html - --csv
+refuses "--noise is for predictions only" compare t.trace --device --noise 0.1
 
 refuses "--gpu-mem: '40X' is not a size" simulate t.trace --policy uvm --gpu-mem 40X
 refuses "--gpu-mem: '-1' is not a size" simulate t.trace --policy uvm --gpu-mem -1
