@@ -201,7 +201,6 @@ void ugm_slot_bad(struct ugm_flash *flash, u32 slot)
 		flash->bad++;
 	}
 	xa_unlock_irqrestore(&flash->slots, flags);
-	ugm_count(flash->dev, SLOTS_BAD);
 }
 
 /**

@@ -76,10 +76,8 @@
 	X(WAITS, "wait.count")                               \
 	X(WAIT_NS, "wait.ns")                                \
 	X(EVENTS_LOST, "event.lost.count")                   \
-	X(BOUNCED, "flash.bounced.blocks")                   \
 	X(FLASH_READ_ERRORS, "flash.read_errors.count")      \
 	X(FLASH_WRITE_ERRORS, "flash.write_errors.count")    \
-	X(SLOTS_BAD, "flash.bad.slots")                      \
 	X(LEASES, "lease.taken.count")                       \
 	X(LEASES_COMMITTED, "lease.committed.count")         \
 	X(LEASES_EXPIRED, "lease.expired.count")             \

@@ -385,13 +385,13 @@ TEST_F(migrate, read_errors_poison_one_block)
 TEST_F(migrate, write_errors_lose_nothing)
 {
 	struct ut *d = &self->d;
-	uint64_t bad = ut_stat(d, "flash.bad.slots");
+	uint64_t bad = ut_stat(d, "slot.bad.count");
 
 	ut_fill(d->gpu, self->len, 11);
 	ASSERT_EQ(0, ut_inject("write-error 2"));
 	ASSERT_EQ(0, bring(d, UGM_TIER_ID_GPU, UGM_TIER_ID_FLASH));
 	EXPECT_TRUE(all_in(d, UGM_TIER_ID_FLASH));
-	EXPECT_EQ(bad + 1, ut_stat(d, "flash.bad.slots"));
+	EXPECT_EQ(bad + 1, ut_stat(d, "slot.bad.count"));
 	EXPECT_EQ(-1, ut_compare(d->gpu, self->len, 11));
 }
 
