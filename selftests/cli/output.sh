@@ -8,7 +8,7 @@
 
 alone()
 {
-	[ "$(ls -A "$1" | grep -cvE "^($2)$")" = 0 ]
+	[ "$(find "$1" -mindepth 1 -maxdepth 1 -printf '%f\n' | grep -cvxE "$2")" = 0 ]
 }
 
 mkdir d

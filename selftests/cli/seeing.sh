@@ -74,9 +74,9 @@ for seed in 1 1 2; do
 	"$ugm" simulate t.trace $machine --policy g10 --noise 0.25 --seed $seed \
 		--noise-per name --json - 2>.err |
 		python3 -c "import json, sys; print(json.load(sys.stdin)['results'][0]['iteration_ns'])"
-done >times
+done >noisy
 check "noise follows its seed" awk 'NR == 1 { a = $1 } NR == 2 && $1 != a { exit 1 }
-	NR == 3 && $1 == a { exit 1 } END { if (NR != 3) exit 1 }' times
+	NR == 3 && $1 == a { exit 1 } END { if (NR != 3) exit 1 }' noisy
 refuses "--noise" simulate t.trace --policy g10 --noise 1
 refuses "--noise-per" simulate t.trace --policy g10 --noise-per day
 refuses "drive" simulate t.trace --policy g10 --drive floppy

@@ -7,6 +7,7 @@
 
 set -uo pipefail
 
+# shellcheck disable=SC2034  # of use to those who source this
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT

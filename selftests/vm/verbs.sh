@@ -6,7 +6,6 @@
 # The verbs that look at a device, and those that speak to a space of another
 # process, while a replay runs in it; who may do what; the example program.
 
-# shellcheck source=../selftests/lib/replay.sh
 . "$(dirname "$0")/../lib/replay.sh"
 
 options="--gpu-mem 1536M --scale 64 --block-size 4096 --host-mem 512M"
