@@ -53,12 +53,12 @@ struct scheduler {
 
 static u64 bytes_in(u64 bytes_per_s, u64 ns)
 {
-	return (u64)((unsigned __int128)bytes_per_s * ns / 1000000000);
+	return (u64)((double)bytes_per_s * (double)ns / 1e9);
 }
 
 static u64 ns_for(u64 bytes, u64 bytes_per_s)
 {
-	return (u64)((unsigned __int128)bytes * 1000000000 / bytes_per_s);
+	return (u64)((double)bytes * 1e9 / (double)bytes_per_s);
 }
 
 static u64 min(u64 a, u64 b)
@@ -118,6 +118,12 @@ static u64 over_before(const struct scheduler *s, u32 k, u64 ns)
 	       (s->gpu[k] > s->opt->capacity_bytes ? ns : 0);
 }
 
+/* The part of a kernel's time in which @bytes of the @free ones can move. */
+static u64 part_of(u64 ns, u64 bytes, u64 free)
+{
+	return free ? (u64)((double)ns * (double)bytes / (double)free) : 0;
+}
+
 /* Overfull time before the moment at which half a tensor has left. */
 static u64 over_before_out(const struct scheduler *s, const struct ugm_period *p)
 {
@@ -127,9 +133,8 @@ static u64 over_before_out(const struct scheduler *s, const struct ugm_period *p
 	for (k = p->from + 1; k < p->to; k++) {
 		free = s->left[FLASH_OUT][k];
 		if (free >= need)
-			return over_before(s, k, free ?
-				(u64)((unsigned __int128)need *
-				      s->t->kernels[k].duration_ns / free) : 0);
+			return over_before(s, k, part_of(
+				s->t->kernels[k].duration_ns, need, free));
 		need -= free;
 	}
 	return U64_MAX;
@@ -145,8 +150,7 @@ static u64 over_before_in(const struct scheduler *s, const struct ugm_period *p)
 		free = s->left[FLASH_IN][k];
 		if (free >= need) {
 			ns = s->t->kernels[k].duration_ns;
-			return over_before(s, k, ns - (free ?
-				(u64)((unsigned __int128)need * ns / free) : 0));
+			return over_before(s, k, ns - part_of(ns, need, free));
 		}
 		need -= free;
 	}
