@@ -172,6 +172,25 @@ static int replay_noisily(struct ugm_layout *layout, const struct ugm_policy *po
 	return ret;
 }
 
+/* With the trace's durations, or again with those that were observed. */
+static int make_plan(struct ugm_layout *layout, const struct ugm_policy *policy,
+		     struct ugm_schedule *s, struct ugm_error *err)
+{
+	const struct ugm_trace *planned = layout->trace;
+	struct ugm_trace noisy;
+	int ret;
+
+	if (!layout->config.replan)
+		return ugm_policy_plan(policy, layout, s, err);
+	if (ugm_noise_apply(planned, &layout->config, &noisy))
+		return ugm_fail(err, -ENOMEM, "no memory");
+	layout->trace = &noisy;
+	ret = ugm_policy_plan(policy, layout, s, err);
+	layout->trace = planned;
+	ugm_noise_free(&noisy);
+	return ret;
+}
+
 static int start(struct ugm_result *result, const struct ugm_trace *trace, const char *policy,
 		 const struct ugm_config *config)
 {
@@ -217,7 +236,7 @@ int cost_policy(const struct ugm_trace *trace, const struct ugm_config *config,
 	if (ret)
 		return ret;
 	began = ugm_wall_ns();
-	ret = ugm_policy_plan(policy, layout, &s, &result->error);
+	ret = make_plan(layout, policy, &s, &result->error);
 	if (!ret) {
 		result->plan_ns = ugm_wall_ns() - began;
 		ret = replay_noisily(layout, policy, &s, device, launches, result);
@@ -388,7 +407,10 @@ int cost_verb(const char *path, const struct cost_options *o, struct ugm_config 
 				o->launches ? "launches" : "perfetto", config->preset);
 	if (ugm_config_check(config, &err) || ugm_trace_read(path, &trace, &err))
 		return complain(EXIT_USAGE, "%s", err.text);
-	if (o->schedule && ugm_schedule_read(o->schedule, trace, &schedule, &err))
+	if (o->schedule && config->replan)
+		status = complain(EXIT_USAGE, "--replan: '%s' is a schedule, not a policy",
+				  o->schedule);
+	else if (o->schedule && ugm_schedule_read(o->schedule, trace, &schedule, &err))
 		status = complain(EXIT_USAGE, "%s", err.text);
 	else
 		status = with_outputs(o, config, device, trace, policy, &schedule);

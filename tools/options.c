@@ -200,6 +200,8 @@ const struct option_spec noise_options[] = {
 	{ "seed", "N", option_u64, CONFIG(seed), false, "seed of the noise (0)" },
 	{ "noise-per", "call|name", option_noise_per, CONFIG(noise_per_name),
 	  false, "drawn for each call (call), or once for each kernel name" },
+	{ "replan", NULL, NULL, CONFIG(replan), false,
+	  "plan again from the durations that were observed" },
 	{}
 };
 

@@ -105,6 +105,9 @@ int ugm_config_check(struct ugm_config *config, struct ugm_error *err)
 				(unsigned long long)config->scale,
 				(unsigned long long)b,
 				(unsigned long long)((1ULL << 32) / b));
+	if (config->replan && config->noise <= 0)
+		return ugm_fail(err, -EINVAL,
+				"replan: without noise the durations are those planned with");
 	if (!config->iterations || config->iterations > MAX_ITERATIONS)
 		return ugm_fail(err, -EINVAL,
 				"iterations %llu: allowed are 1 to %u",

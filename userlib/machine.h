@@ -39,6 +39,7 @@
  * @noise: kernels take up to this share more or less than planned with
  * @seed: of the noise
  * @noise_per_name: it is drawn once for each kernel name, not for each call
+ * @replan: the plan is made again from the durations that were observed
  * @drive: whose wear is told
  */
 struct ugm_config {
@@ -62,6 +63,7 @@ struct ugm_config {
 	double noise;
 	u64 seed;
 	u32 noise_per_name;
+	bool replan;
 	struct ugm_drive drive;
 };
 

@@ -146,6 +146,7 @@ static struct json_object *config_json(const struct ugm_config *c)
 	add(o, "noise", json_object_new_double(c->noise));
 	add_u64(o, "seed", c->seed);
 	add_string(o, "noise_per", c->noise_per_name ? "name" : "call");
+	add(o, "replan", json_object_new_boolean(c->replan));
 	add_string(o, "drive", c->drive.name);
 	add(o, "drive_capacity_bytes",
 	    json_object_new_double(c->drive.capacity_bytes));
