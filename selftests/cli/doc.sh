@@ -73,6 +73,12 @@ awk '/^\.It Fl -preset/ { on = 1; next } /^\.It Fl/ { on = 0 }
 	on && /^\.It Cm/ { print $3 }' "$man/ugm.1" > documented
 same "ugm(1) has every preset" presets documented
 
+"$ugm" simulate t.trace --policy uvm --drive nonsense 2>&1 |
+	sed 's/.*allowed are //; s/, or .*//' | tr -s ', ' '\n' > drives
+awk '/^\.It Fl -drive/ { on = 1; next } /^\.It Fl/ { on = 0 }
+	on && /^\.It Cm/ { print $3 }' "$man/ugm.1" > documented
+same "ugm(1) has every drive" drives documented
+
 sed -n 's/^module_param(\([a-z_]*\),.*/\1/p' "$top/kmod/main.c" > params
 awk '/^\.Sh MODULE PARAMETERS/ { on = 1; next } /^\.Sh/ { on = 0 }
 	on && /^\.It Cm/ { print $3 }' "$man/ugm.4" > documented
