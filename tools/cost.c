@@ -124,6 +124,47 @@ static void tell(const struct ugm_replay_options *o, const struct ugm_replay_rep
 			r->wear.written_units * UGM_DATA_UNIT_BYTES);
 }
 
+/*
+ * The published simulators move whole tensors, oldest first, and write whatever
+ * leaves. A schedule that asks for more would get a wrong answer there.
+ */
+static int check_published(const struct ugm_layout *layout, const struct ugm_schedule *s,
+			   struct ugm_error *err)
+{
+	const char *what = NULL;
+	u64 i;
+
+	if (s->opt.victim != UGM_VICTIM_FIFO)
+		what = "victims in another order than fifo";
+	else if (s->opt.clean != UGM_CLEAN_WRITE)
+		what = "clean drops";
+	for (i = 0; i < s->nr_hints && !what; i++) {
+		const struct ugm_schedule_hint *h = &s->hints[i];
+
+		if (h->op == UGM_OP_WRITEBACK)
+			what = "early write-back";
+		else if (h->len != layout->trace->tensors[h->tensor].bytes)
+			what = "moves of parts of tensors";
+	}
+	if (!what)
+		return 0;
+	return ugm_fail(err, -EOPNOTSUPP, "%s: the simulators of preset %s know no %s",
+			layout->trace->name, layout->config.preset, what);
+}
+
+static int replay_published(const struct ugm_layout *layout, const struct ugm_policy *policy,
+			    const struct ugm_schedule *s, struct ugm_progress *progress,
+			    struct ugm_result *result)
+{
+	int ret = check_published(layout, s, &result->error);
+
+	if (ret)
+		return ret;
+	if (policy && policy->whole_tensors)
+		return ugm_tensor_model(layout, s, result, &result->error);
+	return ugm_page_model(layout, s, progress, result, &result->error);
+}
+
 /* Replay on the device, or predict where there is none. */
 static int replay(const struct ugm_layout *layout, const struct ugm_policy *policy,
 		  const struct ugm_schedule *s,
@@ -136,10 +177,8 @@ static int replay(const struct ugm_layout *layout, const struct ugm_policy *poli
 
 	ugm_progress_begin(&progress, "launches",
 			   result->iterations * layout->trace->nr_kernels);
-	if (layout->config.published && policy && policy->whole_tensors)
-		ret = ugm_tensor_model(layout, s, result, &result->error);
-	else if (layout->config.published)
-		ret = ugm_page_model(layout, s, &progress, result, &result->error);
+	if (layout->config.published)
+		ret = replay_published(layout, policy, s, &progress, result);
 	else if (device)
 		ret = ugm_replay(layout, s, device, launches, &progress, result, &r,
 				 &result->error);

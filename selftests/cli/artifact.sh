@@ -76,4 +76,7 @@ done
 refuses "predictions only" run small.trace --policy uvm --preset g10-artifact
 refuses "--launches" simulate small.trace --policy uvm --preset g10-artifact --launches l
 refuses "--target-factor" simulate small.trace --policy g10 --target-factor 0
+exits 1 "what the published simulators do not know" \
+	simulate small.trace --policy ugm --preset g10-artifact --gpu-mem 1G
+says "know no"
 done_testing
