@@ -426,15 +426,17 @@ static int walk(struct planner *p, struct ugm_error *err)
 		if (ret)
 			break;
 		p->now_ns += (double)p->t->kernels[k].duration_ns;
-		ret = leave(p, k);
+		/* What is fetched ahead is chosen before the dead make room. */
+		if (k > p->loss && k + 1 < p->t->nr_kernels)
+			ret = fetch_ahead(p, k);
+		if (!ret)
+			ret = leave(p, k);
 		if (k == p->loss) {
 			/* The backward pass starts when all has been written. */
 			if (p->now_ns < p->out_ns)
 				p->now_ns = p->out_ns;
 			harvest(p, false);
 		}
-		if (k >= p->loss && k + 1 < p->t->nr_kernels && !ret)
-			ret = fetch_ahead(p, k);
 	}
 	return ret;
 }

@@ -62,7 +62,7 @@ for t in $main; do
 done
 near 10 flashneuron flashneuron_s bert-256
 near 10 flashneuron flashneuron_s resnet152-1280
-near 11 flashneuron flashneuron_s senet154-1024
+near 10 flashneuron flashneuron_s senet154-1024
 for t in bert-128 bert-512 vit-512 vit-1024 inceptionv3-512 inceptionv3-1024 \
 		resnet152-256 resnet152-1024 senet154-256 senet154-512; do
 	near 10 deepum deepum_s "$t"
