@@ -69,8 +69,8 @@ static void tree_add(struct ugm_curve *c, u32 node, u32 lo, u32 hi, u32 from,
 		tree_add(c, 2 * node, lo, mid, from, to, value);
 	if (to > mid)
 		tree_add(c, 2 * node + 1, mid, hi, from, to, value);
-	c->max[node] = larger(c->max[2 * node], c->max[2 * node + 1]) +
-		       c->add[node];
+	c->max[node] =
+		larger(c->max[2 * node], c->max[2 * node + 1]) + c->add[node];
 }
 
 static s64 tree_max(const struct ugm_curve *c, u32 node, u32 lo, u32 hi,
@@ -84,7 +84,8 @@ static s64 tree_max(const struct ugm_curve *c, u32 node, u32 lo, u32 hi,
 	if (from < mid)
 		best = tree_max(c, 2 * node, lo, mid, from, to);
 	if (to > mid)
-		best = larger(best, tree_max(c, 2 * node + 1, mid, hi, from, to));
+		best = larger(best,
+			      tree_max(c, 2 * node + 1, mid, hi, from, to));
 	return best + c->add[node];
 }
 
@@ -100,9 +101,9 @@ static u32 tree_first(const struct ugm_curve *c, u32 node, u32 lo, u32 hi,
 		return lo;
 	limit -= c->add[node];
 	found = tree_first(c, 2 * node, lo, mid, from, to, limit);
-	return found < to ? found :
-			    tree_first(c, 2 * node + 1, mid, hi, from, to,
-				       limit);
+	return found < to ?
+		       found :
+		       tree_first(c, 2 * node + 1, mid, hi, from, to, limit);
 }
 
 /**
@@ -162,7 +163,7 @@ s64 ugm_curve_max(const struct ugm_curve *c, u64 from, u64 to)
 	}
 	if (nr)
 		best = larger(best,
-			   tree_max(c, 1, 0, c->size, lo, lo + (u32)nr));
+			      tree_max(c, 1, 0, c->size, lo, lo + (u32)nr));
 	return best;
 }
 

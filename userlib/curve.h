@@ -32,6 +32,7 @@ void ugm_curve_free(struct ugm_curve *c);
 void ugm_curve_add(struct ugm_curve *c, u64 from, u64 to, s64 value);
 void ugm_curve_set(struct ugm_curve *c, u64 launch, s64 value);
 s64 ugm_curve_max(const struct ugm_curve *c, u64 from, u64 to);
-u64 ugm_curve_first_over(const struct ugm_curve *c, u64 from, u64 to, s64 limit);
+u64 ugm_curve_first_over(const struct ugm_curve *c, u64 from, u64 to,
+			 s64 limit);
 
 #endif /* UGM_CURVE_H */

@@ -97,7 +97,7 @@ u32 ugm_lp_column(struct ugm_lp *lp, double upper, double cost)
 		return 0;
 	}
 	lp->columns = c;
-	c[lp->nr_columns] = (struct column){ upper, cost };
+	c[lp->nr_columns] = (struct column){upper, cost};
 	return (u32)lp->nr_columns++;
 }
 
@@ -120,7 +120,7 @@ u32 ugm_lp_row(struct ugm_lp *lp, double lower, double upper)
 		return 0;
 	}
 	lp->rows = r;
-	r[lp->nr_rows] = (struct row){ lower, upper };
+	r[lp->nr_rows] = (struct row){lower, upper};
 	return (u32)lp->nr_rows++;
 }
 
@@ -143,7 +143,7 @@ void ugm_lp_add(struct ugm_lp *lp, u32 row, u32 column, double value)
 		return;
 	}
 	lp->entries = e;
-	e[lp->nr_entries++] = (struct entry){ row, column, value };
+	e[lp->nr_entries++] = (struct entry){row, column, value};
 }
 
 /* The matrix by columns, as the solver wants it. */
@@ -209,12 +209,8 @@ static int solve(struct ugm_lp *lp, const struct matrix *m, double seconds,
 		memcpy(lp->values, Clp_primalColumnSolution(model),
 		       lp->nr_columns * sizeof(*lp->values));
 		break;
-	case 1:
-		ret = -ERANGE;
-		break;
-	default:
-		ret = -ETIME;
-		break;
+	case 1: ret = -ERANGE; break;
+	default: ret = -ETIME; break;
 	}
 	Clp_deleteModel(model);
 	return ret;

@@ -6,9 +6,9 @@
 /* Bytes of a chunk: enough blocks for little work, few enough to fit anywhere. */
 #define CHUNK_BYTES (16ULL << 20)
 /* Of the host tier: the rest is for what does not go as planned. */
-#define HOST_SHARE 0.995
+#define HOST_SHARE  0.995
 /* Moves during a launch that waits, for each chunk, before it is given up. */
-#define PATIENCE 16
+#define PATIENCE    16
 
 static int make_chunks(struct ugm_planner *p)
 {
@@ -65,7 +65,8 @@ static void count_live(struct ugm_planner *p)
 			continue;
 		}
 		p->live[p->uses[t->first_use].kernel] += nr;
-		p->live[p->uses[t->first_use + t->nr_uses - 1].kernel + 1] -= nr;
+		p->live[p->uses[t->first_use + t->nr_uses - 1].kernel + 1] -=
+			nr;
 	}
 	for (k = 0; k < p->n; k++) {
 		sum += p->live[k];
@@ -137,10 +138,12 @@ static int make_uses(struct ugm_planner *p)
 		for (i = 0; i < trace->kernels[k].nr_uses; i++) {
 			struct ugm_plan_tensor *t = &p->tensors[use[i].tensor];
 
-			p->uses[t->first_use + t->nr_uses++] = (struct ugm_plan_use){
-				.kernel = k,
-				.writes = use[i].mode & UGM_OPERAND_WRITE,
-			};
+			p->uses[t->first_use + t->nr_uses++] =
+				(struct ugm_plan_use){
+					.kernel = k,
+					.writes = use[i].mode &
+						  UGM_OPERAND_WRITE,
+				};
 		}
 	}
 	return 0;
@@ -154,7 +157,8 @@ static int make_uses(struct ugm_planner *p)
  * Context: any.
  * Return: 0 or -ENOMEM.
  */
-int ugm_planner_make(const struct ugm_layout *layout, struct ugm_planner **planner)
+int ugm_planner_make(const struct ugm_layout *layout,
+		     struct ugm_planner **planner)
 {
 	const struct ugm_trace *trace = layout->trace;
 	struct ugm_planner *p = calloc(1, sizeof(*p));
@@ -173,7 +177,8 @@ int ugm_planner_make(const struct ugm_layout *layout, struct ugm_planner **plann
 	p->flashed = calloc((size_t)p->n + 1, sizeof(*p->flashed));
 	p->start_ns = calloc((size_t)p->n + 1, sizeof(*p->start_ns));
 	p->length_ns = calloc((size_t)p->n + 1, sizeof(*p->length_ns));
-	if (p->tensors && p->live && p->away && p->flashed && p->start_ns && p->length_ns)
+	if (p->tensors && p->live && p->away && p->flashed && p->start_ns &&
+	    p->length_ns)
 		ret = make_uses(p);
 	if (!ret)
 		ret = make_chunks(p);
@@ -181,8 +186,9 @@ int ugm_planner_make(const struct ugm_layout *layout, struct ugm_planner **plann
 		count_live(p);
 		ret = find_gaps(p);
 	}
-	if (!ret && (ugm_curve_init(&p->gpu, p->n) || ugm_curve_init(&p->host, p->n) ||
-		     ugm_curve_init(&p->late, p->n)))
+	if (!ret &&
+	    (ugm_curve_init(&p->gpu, p->n) || ugm_curve_init(&p->host, p->n) ||
+	     ugm_curve_init(&p->late, p->n)))
 		ret = -ENOMEM;
 	if (ret) {
 		ugm_planner_free(p);
@@ -247,7 +253,8 @@ static void enter(struct ugm_planner *p)
 		struct ugm_plan_tensor *t = &p->tensors[use[i].tensor];
 		bool writes = use[i].mode & UGM_OPERAND_WRITE;
 
-		for (j = t->first_chunk; j < t->first_chunk + t->nr_chunks; j++) {
+		for (j = t->first_chunk; j < t->first_chunk + t->nr_chunks;
+		     j++) {
 			struct ugm_plan_chunk *c = &p->chunks[j];
 			c->written = writes;
 			if (c->moving && in_the_way(p, j))
@@ -266,8 +273,6 @@ static void enter(struct ugm_planner *p)
 
 static void leave(struct ugm_planner *p)
 {
-
-
 	const struct ugm_trace *trace = p->layout->trace;
 	u32 k = (u32)(p->slot % p->n), i, j;
 	const struct ugm_use *use = ugm_kernel_uses(trace, k);
@@ -289,7 +294,8 @@ static bool pass(struct ugm_planner *p, u64 end)
 	unsigned int i, first = UGM_NR_LINKS;
 
 	for (i = 0; i < UGM_NR_LINKS; i++)
-		if (p->lanes[i].chunk != UGM_PLAN_NONE && p->lanes[i].end_ns <= end) {
+		if (p->lanes[i].chunk != UGM_PLAN_NONE &&
+		    p->lanes[i].end_ns <= end) {
 			end = p->lanes[i].end_ns;
 			first = i;
 		}
@@ -314,7 +320,8 @@ static bool complete(struct ugm_planner *p)
 
 static int launch(struct ugm_planner *p)
 {
-	u64 duration = p->layout->trace->kernels[p->slot % p->n].duration_ns, end, steps;
+	u64 duration = p->layout->trace->kernels[p->slot % p->n].duration_ns,
+	    end, steps;
 
 	enter(p);
 	/* Each chunk may come and go a few times, but not for ever. */
@@ -340,7 +347,6 @@ static int launch(struct ugm_planner *p)
 	leave(p);
 	return p->no_memory ? -ENOMEM : 0;
 }
-
 
 /**
  * ugm_planner_play() - play iterations, and write down the last

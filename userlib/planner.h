@@ -19,9 +19,9 @@
  * the GPU tier has to hold at each launch, and how many of those that it cannot
  * hold the host tier has to. A tier whose curve exceeds its capacity somewhere
  * gives up what is needed furthest beyond that launch; what is away comes back
- * in the order of need as soon as the curve leaves room until then. GPU and host
- * tier follow the same rule, so that flash is to the host what the host is to
- * the GPU.
+ * in the order of need as soon as the curve leaves room until then. GPU and
+ * host tier follow the same rule, so that flash is to the host what the host is
+ * to the GPU.
  *
  * Clean data, that has a copy where it goes, leaves for nothing. An idle link
  * makes such copies early.
@@ -33,7 +33,8 @@
 enum ugm_plan_guide {
 	UGM_PLAN_UNGUIDED, /* nothing */
 	UGM_PLAN_FLASH_GUIDED, /* what goes to flash */
-	UGM_PLAN_GUIDED, /* what leaves the GPU tier, and what of it goes to flash */
+	UGM_PLAN_GUIDED, /* what leaves the GPU tier, and what of it goes to
+			    flash */
 };
 
 /**
@@ -117,7 +118,6 @@ struct ugm_plan_chunk {
  * @overfull: last launch before which a copy is of use, or UGM_NEED_NONE
  * @leave: chunks that are still to leave the GPU tier
  * @flash: chunks that are still to go to flash
- * @copy: chunks of which copies are wanted in the host tier
  * @flash_copy: chunks of which copies are wanted in flash
  * @nr: its chunks by class
  */
@@ -131,7 +131,6 @@ struct ugm_plan_tensor {
 	u64 overfull;
 	u32 leave;
 	u32 flash;
-	u32 copy;
 	u32 flash_copy;
 	u32 nr[UGM_PLAN_NR_CLASSES];
 };
@@ -144,8 +143,7 @@ struct ugm_plan_tensor {
  *            the tensor's next write; 0: there is none
  * @leave: chunks that are to leave the GPU tier after it
  * @flash: chunks of these that are to go to flash
- * @copy: the most that are to leave before the tensor's next write
- * @flash_copy: likewise to flash
+ * @flash_copy: the most that are to go to flash before the tensor's next write
  */
 struct ugm_plan_use {
 	u32 kernel;
@@ -153,15 +151,16 @@ struct ugm_plan_use {
 	u32 overfull;
 	u32 leave;
 	u32 flash;
-	u32 copy;
 	u32 flash_copy;
 };
 
+/* A tensor in a queue, as long as its key is still this one. */
 struct ugm_plan_entry {
 	s64 key;
 	u32 tensor;
 };
 
+/* A queue: a binary heap, the smallest key first. */
 struct ugm_plan_heap {
 	struct ugm_plan_entry *entries;
 	u64 nr;
@@ -217,7 +216,8 @@ struct ugm_plan_move {
  * @length_ns: by launch, how long it took when it was last played
  * @gpu: blocks the GPU tier will have to hold, less none
  * @host: blocks the host tier will have to hold
- * @late: by launch, time to fetch what is due until then, less the time till then
+ * @late: by launch, time to fetch what is due until then, less the time till
+ * then
  * @due_ns: time to fetch all that is in the host tier
  * @now_ns: the time
  * @slot: the launch under way, counted over iterations
@@ -286,7 +286,8 @@ struct ugm_planner {
 	bool no_memory;
 };
 
-int ugm_planner_make(const struct ugm_layout *layout, struct ugm_planner **planner);
+int ugm_planner_make(const struct ugm_layout *layout,
+		     struct ugm_planner **planner);
 void ugm_planner_free(struct ugm_planner *p);
 int ugm_planner_play(struct ugm_planner *p, const struct ugm_plan_setting *set,
 		     unsigned int iterations, u64 *iteration_ns);
@@ -307,21 +308,24 @@ void ugm_plan_forget_copies(struct ugm_planner *p, u32 chunk);
 void ugm_plan_used(struct ugm_planner *p, u32 tensor);
 void ugm_plan_advance(struct ugm_planner *p);
 void ugm_plan_expect(struct ugm_planner *p);
-bool ugm_plan_top(struct ugm_planner *p, enum ugm_plan_queue q, u32 *tensor);
-void ugm_plan_pop(struct ugm_planner *p, enum ugm_plan_queue q);
-u32 ugm_plan_find(const struct ugm_planner *p, u32 tensor, enum ugm_plan_queue q);
 bool ugm_plan_reclaim(struct ugm_planner *p);
 
 /* May it move on? See ugm_plan_find(). */
 static inline bool ugm_plan_movable(const struct ugm_planner *p,
 				    const struct ugm_plan_chunk *c)
 {
-	return c->arrived < p->slot ||
-	       (p->waiting && c->home == UGM_TIER_GPU);
+	return c->arrived < p->slot || (p->waiting && c->home == UGM_TIER_GPU);
 }
 
 /* planner_guide.c: what a solved relaxation says is to be away */
 void ugm_plan_follow(struct ugm_planner *p);
+
+/* planner_queue.c: who is next */
+void ugm_plan_enqueue(struct ugm_planner *p, u32 tensor, unsigned int class);
+bool ugm_plan_top(struct ugm_planner *p, enum ugm_plan_queue q, u32 *tensor);
+void ugm_plan_pop(struct ugm_planner *p, enum ugm_plan_queue q);
+u32 ugm_plan_find(const struct ugm_planner *p, u32 tensor,
+		  enum ugm_plan_queue q);
 
 /* planner_lane.c: what each link does next */
 bool ugm_plan_dispatch(struct ugm_planner *p);

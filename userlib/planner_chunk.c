@@ -7,158 +7,9 @@
 /**
  * DOC: chunks
  *
- * Where each chunk is, in which queues its tensor waits therefore, and what the
- * curves say of it. A queue is a binary heap whose entries are not looked for
- * when they become void: an entry counts as long as its key is the tensor's and
- * the tensor has chunks of the queue's classes.
+ * Where each chunk is, what class it therefore belongs to, and what the curves
+ * say of it.
  */
-
-static const u32 queue_classes[UGM_PLAN_NR_QUEUES] = {
-	[UGM_PLAN_Q_CLEAN] = 1 << UGM_PLAN_CLEAN,
-	[UGM_PLAN_Q_BACKED] = 1 << UGM_PLAN_BACKED,
-	[UGM_PLAN_Q_DIRTY] = 1 << UGM_PLAN_DIRTY,
-	[UGM_PLAN_Q_HOST] = 1 << UGM_PLAN_HOST,
-	[UGM_PLAN_Q_HOST_BACKED] = 1 << UGM_PLAN_HOST_BACKED,
-	[UGM_PLAN_Q_LEAVE] = 1 << UGM_PLAN_CLEAN | 1 << UGM_PLAN_BACKED |
-			     1 << UGM_PLAN_DIRTY,
-	[UGM_PLAN_Q_TO_FLASH] = 1 << UGM_PLAN_HOST | 1 << UGM_PLAN_HOST_BACKED,
-	[UGM_PLAN_Q_FROM_HOST] = 1 << UGM_PLAN_HOST | 1 << UGM_PLAN_HOST_BACKED,
-	[UGM_PLAN_Q_FROM_FLASH] = 1 << UGM_PLAN_FLASH,
-	[UGM_PLAN_Q_FLASH_COPY] = 1 << UGM_PLAN_CLEAN | 1 << UGM_PLAN_DIRTY |
-				  1 << UGM_PLAN_HOST,
-	[UGM_PLAN_Q_WRITE_BACK] = 1 << UGM_PLAN_DIRTY | 1 << UGM_PLAN_BACKED,
-};
-
-static s64 key_of(const struct ugm_planner *p, const struct ugm_plan_tensor *t,
-		  enum ugm_plan_queue q)
-{
-	if (q == UGM_PLAN_Q_WRITE_BACK)
-		return -(s64)t->next;
-	return q < UGM_PLAN_Q_FROM_HOST || q == UGM_PLAN_Q_FLASH_COPY ? -(s64)t->next : (s64)t->next;
-}
-
-static bool belongs(const struct ugm_plan_tensor *t, enum ugm_plan_queue q)
-{
-	unsigned int c;
-
-	if (t->next == UGM_NEED_NONE ||
-	    (q == UGM_PLAN_Q_WRITE_BACK && t->overfull == UGM_NEED_NONE) ||
-	    (q == UGM_PLAN_Q_FLASH_COPY && !t->flash_copy) ||
-	    (q == UGM_PLAN_Q_LEAVE && !t->leave) ||
-	    (q == UGM_PLAN_Q_TO_FLASH && !t->flash))
-		return false;
-	for (c = 0; c < UGM_PLAN_NR_CLASSES; c++)
-		if (queue_classes[q] & 1u << c && t->nr[c])
-			return true;
-	return false;
-}
-
-static void push(struct ugm_planner *p, enum ugm_plan_queue q, u32 tensor)
-{
-	struct ugm_plan_heap *h = &p->queues[q];
-	struct ugm_plan_entry e = { key_of(p, &p->tensors[tensor], q), tensor };
-	struct ugm_plan_entry *entries;
-	u64 i, up;
-
-	entries = ugm_array_room(h->entries, &h->room, h->nr + 1,
-				 sizeof(*entries));
-	if (!entries) {
-		p->no_memory = true;
-		return;
-	}
-	h->entries = entries;
-	for (i = h->nr++; i; i = up) {
-		up = (i - 1) / 2;
-		if (entries[up].key <= e.key)
-			break;
-		entries[i] = entries[up];
-	}
-	entries[i] = e;
-}
-
-/**
- * ugm_plan_pop() - take the first entry out of a queue
- * @p: planner
- * @q: a queue that is not empty
- *
- * Context: any.
- */
-void ugm_plan_pop(struct ugm_planner *p, enum ugm_plan_queue q)
-{
-	struct ugm_plan_heap *h = &p->queues[q];
-	struct ugm_plan_entry last = h->entries[--h->nr];
-	u64 i = 0, down;
-
-	while ((down = 2 * i + 1) < h->nr) {
-		if (down + 1 < h->nr &&
-		    h->entries[down + 1].key < h->entries[down].key)
-			down++;
-		if (last.key <= h->entries[down].key)
-			break;
-		h->entries[i] = h->entries[down];
-		i = down;
-	}
-	if (h->nr)
-		h->entries[i] = last;
-}
-
-/**
- * ugm_plan_top() - the first tensor of a queue
- * @p: planner
- * @q: queue
- * @tensor: that tensor
- *
- * Context: any.
- * Return: is there one?
- */
-bool ugm_plan_top(struct ugm_planner *p, enum ugm_plan_queue q, u32 *tensor)
-{
-	struct ugm_plan_heap *h = &p->queues[q];
-	struct ugm_plan_tensor *t;
-
-	for (; h->nr; ugm_plan_pop(p, q)) {
-		t = &p->tensors[h->entries[0].tensor];
-		if (!belongs(t, q) || key_of(p, t, q) != h->entries[0].key)
-			continue;
-		*tensor = h->entries[0].tensor;
-		return true;
-	}
-	return false;
-}
-
-/**
- * ugm_plan_find() - a chunk because of which a tensor is in a queue
- * @p: planner
- * @tensor: tensor
- * @q: queue
- *
- * What came to its home during this launch is left where it is, for hints of one
- * launch all act at its begin; but not in the GPU tier while a launch waits.
- *
- * Context: any.
- * Return: a chunk, or UGM_PLAN_NONE.
- */
-u32 ugm_plan_find(const struct ugm_planner *p, u32 tensor, enum ugm_plan_queue q)
-{
-	const struct ugm_plan_tensor *t = &p->tensors[tensor];
-	u32 i;
-
-	for (i = t->first_chunk; i < t->first_chunk + t->nr_chunks; i++)
-		if (queue_classes[q] & 1u << p->chunks[i].class &&
-		    ugm_plan_movable(p, &p->chunks[i]))
-			return i;
-	return UGM_PLAN_NONE;
-}
-
-static void enqueue(struct ugm_planner *p, u32 tensor, unsigned int class)
-{
-	unsigned int q;
-
-	for (q = 0; q < UGM_PLAN_NR_QUEUES; q++)
-		if (queue_classes[q] & 1u << class &&
-		    belongs(&p->tensors[tensor], (enum ugm_plan_queue)q))
-			push(p, (enum ugm_plan_queue)q, tensor);
-}
 
 static bool in_host(unsigned int class)
 {
@@ -188,10 +39,8 @@ static unsigned int class_of(const struct ugm_plan_chunk *c)
 	case UGM_TIER_HOST:
 		return c->copies & 1 << UGM_TIER_FLASH ? UGM_PLAN_HOST_BACKED :
 							 UGM_PLAN_HOST;
-	case UGM_TIER_FLASH:
-		return UGM_PLAN_FLASH;
-	default:
-		return UGM_PLAN_AWAY;
+	case UGM_TIER_FLASH: return UGM_PLAN_FLASH;
+	default: return UGM_PLAN_AWAY;
 	}
 }
 
@@ -207,9 +56,9 @@ static void classify(struct ugm_planner *p, struct ugm_plan_chunk *c)
 	else if (in_host(class) && !in_host(c->class))
 		due(p, c, 1);
 	t->nr[c->class]--;
-	c->class = (u8)class;
+	c->class = (u8) class;
 	if (!t->nr[class]++ && class != UGM_PLAN_AWAY)
-		enqueue(p, c->tensor, class);
+		ugm_plan_enqueue(p, c->tensor, class);
 }
 
 /**
@@ -242,7 +91,8 @@ void ugm_plan_settle(struct ugm_planner *p, u32 chunk, u8 home, u8 copies)
 
 	if (home != c->home)
 		c->arrived = p->slot;
-	if (home == UGM_TIER_GPU && copies & host && !(c->copies & host && c->home == home)) {
+	if (home == UGM_TIER_GPU && copies & host &&
+	    !(c->copies & host && c->home == home)) {
 		array = ugm_array_room(p->copies, &p->copies_room,
 				       p->nr_copies + 1, sizeof(*array));
 		if (array) {
@@ -292,7 +142,7 @@ bool ugm_plan_reclaim(struct ugm_planner *p)
 		    !(c->copies & 1 << UGM_TIER_HOST))
 			continue;
 		p->host_used -= c->nr;
-		c->copies &= (u8)~(1 << UGM_TIER_HOST);
+		c->copies &= (u8) ~(1 << UGM_TIER_HOST);
 		classify(p, c);
 		return true;
 	}
@@ -447,7 +297,8 @@ static void look_ahead(struct ugm_planner *p, u32 tensor, u64 it)
 	struct ugm_plan_tensor *t = &p->tensors[tensor];
 	const struct ugm_plan_use *next = &p->uses[t->first_use + t->cursor];
 	const struct ugm_plan_use *last =
-		&p->uses[t->first_use + (t->cursor ? t->cursor : t->nr_uses) - 1];
+		&p->uses[t->first_use + (t->cursor ? t->cursor : t->nr_uses) -
+			 1];
 	u64 before = t->cursor ? it : it - 1;
 
 	t->next = it * p->n + next->kernel;
@@ -461,13 +312,14 @@ static void begin_gap(struct ugm_planner *p, u32 tensor)
 {
 	struct ugm_plan_tensor *t = &p->tensors[tensor];
 	const struct ugm_plan_use *u =
-		&p->uses[t->first_use + (t->cursor ? t->cursor : t->nr_uses) - 1];
+		&p->uses[t->first_use + (t->cursor ? t->cursor : t->nr_uses) -
+			 1];
 
 	t->leave = u->leave;
 	t->flash = u->flash;
-	t->copy = u->copy;
 	t->flash_copy = u->flash_copy;
-	ugm_curve_add(&p->gpu, p->slot, t->next, ugm_plan_blocks(p, tensor, u->leave));
+	ugm_curve_add(&p->gpu, p->slot, t->next,
+		      ugm_plan_blocks(p, tensor, u->leave));
 	if (p->set.guide == UGM_PLAN_GUIDED)
 		ugm_curve_add(&p->host, p->slot, t->next,
 			      ugm_plan_blocks(p, tensor, u->flash));
@@ -510,9 +362,9 @@ void ugm_plan_used(struct ugm_planner *p, u32 tensor)
 	look_ahead(p, tensor, it);
 	if (t->cursor || p->layout->trace->tensors[tensor].global)
 		begin_gap(p, tensor);
-	for (class = UGM_PLAN_AWAY + 1; class < UGM_PLAN_NR_CLASSES; class++)
+	for (class = UGM_PLAN_AWAY + 1; class < UGM_PLAN_NR_CLASSES; class ++)
 		if (t->nr[class])
-			enqueue(p, tensor, class);
+			ugm_plan_enqueue(p, tensor, class);
 }
 
 /* What the GPU tier has to hold at a launch. */
@@ -526,7 +378,8 @@ static s64 outside(const struct ugm_planner *p, u32 kernel)
 {
 	if (p->set.guide == UGM_PLAN_GUIDED)
 		return p->away[kernel] - p->flashed[kernel];
-	return p->live[kernel] > p->capacity ? p->live[kernel] - p->capacity : 0;
+	return p->live[kernel] > p->capacity ? p->live[kernel] - p->capacity :
+					       0;
 }
 
 /**
@@ -598,7 +451,8 @@ int ugm_plan_begin(struct ugm_planner *p)
 			begin_gap(p, i);
 			t->leave = t->flash = 0;
 		}
-		for (j = t->first_chunk; j < t->first_chunk + t->nr_chunks; j++) {
+		for (j = t->first_chunk; j < t->first_chunk + t->nr_chunks;
+		     j++) {
 			struct ugm_plan_chunk *c = &p->chunks[j];
 
 			c->class = UGM_PLAN_AWAY;

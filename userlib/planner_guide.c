@@ -3,6 +3,15 @@
 
 #include "planner.h"
 
+/**
+ * DOC: guidance
+ *
+ * The relaxation knows what the planner's rules do not: how much of which
+ * tensor has to be in flash so that both memory tiers and both links suffice. A
+ * setting says how much of that is taken: nothing, what goes to flash, or
+ * everything.
+ */
+
 /* A gap's share of a tensor, in chunks. */
 static u32 chunks_of(const struct ugm_plan_tensor *t, double share)
 {
@@ -11,7 +20,8 @@ static u32 chunks_of(const struct ugm_plan_tensor *t, double share)
 	return nr >= t->nr_chunks ? t->nr_chunks : (u32)nr;
 }
 
-static struct ugm_plan_use *use_at(struct ugm_planner *p, u32 tensor, u32 kernel)
+static struct ugm_plan_use *use_at(struct ugm_planner *p, u32 tensor,
+				   u32 kernel)
 {
 	const struct ugm_plan_tensor *t = &p->tensors[tensor];
 	u32 lo = 0, hi = t->nr_uses - 1, mid;
@@ -42,7 +52,7 @@ static void between(s64 *sums, u32 n, u32 from, u32 to, s64 blocks)
 	}
 }
 
-/* The most that is to leave in a gap before the next write, backwards. */
+/* The most that is to go to flash before the next write, backwards. */
 static void copies_ahead(struct ugm_planner *p, u32 tensor)
 {
 	const struct ugm_plan_tensor *t = &p->tensors[tensor];
@@ -53,12 +63,9 @@ static void copies_ahead(struct ugm_planner *p, u32 tensor)
 	for (round = 0; round < 2; round++)
 		for (i = t->nr_uses; i-- > 0;) {
 			next = i + 1 < t->nr_uses ? i + 1 : 0;
-			u[i].copy = u[i].leave;
 			u[i].flash_copy = u[i].flash;
 			if ((!next && !global) || u[next].writes)
 				continue;
-			if (u[next].copy > u[i].copy)
-				u[i].copy = u[next].copy;
 			if (u[next].flash_copy > u[i].flash_copy)
 				u[i].flash_copy = u[next].flash_copy;
 		}

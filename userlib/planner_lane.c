@@ -5,11 +5,11 @@
 /**
  * DOC: lanes
  *
- * What each link does next. Into the GPU tier: what the launch under way misses,
- * then what is needed soonest, if the GPU tier has room for it until then, and
- * if waiting longer would not do. Out of it: victims, as long as the GPU tier's
- * curve exceeds its capacity somewhere, then copies in advance. The flash link
- * does the same for the host tier.
+ * What each link does next. Into the GPU tier: what the launch under way
+ * misses, then what is needed soonest, if the GPU tier has room for it until
+ * then, and if waiting longer would not do. Out of it: victims, as long as the
+ * GPU tier's curve exceeds its capacity somewhere, then copies in advance. The
+ * flash link does the same for the host tier.
  */
 
 static void record(struct ugm_planner *p, u32 chunk, u8 op, u8 tier, u64 need)
@@ -26,17 +26,21 @@ static void record(struct ugm_planner *p, u32 chunk, u8 op, u8 tier, u64 need)
 	}
 	p->moves = moves;
 	moves[p->nr_moves++] = (struct ugm_plan_move){
-		.launch = p->slot, .need = need, .chunk = chunk, .op = op,
+		.launch = p->slot,
+		.need = need,
+		.chunk = chunk,
+		.op = op,
 		.tier = tier,
 	};
 }
 
-static u64 transfer_ns(const struct ugm_planner *p, unsigned int lane, u32 chunk)
+static u64 transfer_ns(const struct ugm_planner *p, unsigned int lane,
+		       u32 chunk)
 {
 	const struct ugm_config *c = &p->layout->config;
 	const struct ugm_plan_lane *beside =
 		&p->lanes[lane == UGM_LINK_GPU_IN ? UGM_LINK_FLASH_READ :
-						   UGM_LINK_FLASH_WRITE];
+						    UGM_LINK_FLASH_WRITE];
 	double bandwidth;
 
 	switch (lane) {
@@ -52,7 +56,8 @@ static u64 transfer_ns(const struct ugm_planner *p, unsigned int lane, u32 chunk
 		if (lane == UGM_LINK_GPU_IN && beside->chunk != UGM_PLAN_NONE &&
 		    beside->dst == UGM_TIER_GPU)
 			bandwidth -= (double)c->flash_read_bytes_per_s;
-		if (lane == UGM_LINK_GPU_OUT && beside->chunk != UGM_PLAN_NONE &&
+		if (lane == UGM_LINK_GPU_OUT &&
+		    beside->chunk != UGM_PLAN_NONE &&
 		    p->chunks[beside->chunk].home == UGM_TIER_GPU)
 			bandwidth -= (double)c->flash_write_bytes_per_s;
 		if (bandwidth < (double)c->pcie_bytes_per_s / 8)
@@ -127,7 +132,7 @@ void ugm_plan_arrived(struct ugm_planner *p, unsigned int lane)
 		p->host_used -= c->nr;
 	else
 		copies |= (u8)(1 << c->home); /* it stays a valid copy */
-	copies &= (u8)~(1 << l->dst);
+	copies &= (u8) ~(1 << l->dst);
 	ugm_plan_settle(p, chunk, l->dst, copies);
 	if (c->written)
 		ugm_plan_forget_copies(p, chunk);
@@ -142,7 +147,8 @@ static bool gpu_has_room(struct ugm_planner *p, u32 chunk, bool demand)
 	return p->used + p->missing_blocks + nr <= p->capacity &&
 	       ugm_curve_max(&p->gpu, p->slot + 1,
 			     p->tensors[p->chunks[chunk].tensor].next) +
-			       nr <= p->capacity;
+			       nr <=
+		       p->capacity;
 }
 
 /* Of what the launch under way misses, the first that is in a tier. */
@@ -195,7 +201,8 @@ static void choose_in(struct ugm_planner *p)
 	chunk = ugm_plan_find(p, tensor, UGM_PLAN_Q_FROM_HOST);
 	if (chunk == UGM_PLAN_NONE || !gpu_has_room(p, chunk, false))
 		return;
-	record(p, chunk, UGM_OP_PREFETCH, UGM_TIER_GPU, p->tensors[tensor].next);
+	record(p, chunk, UGM_OP_PREFETCH, UGM_TIER_GPU,
+	       p->tensors[tensor].next);
 	ugm_plan_come(p, chunk);
 	start(p, UGM_LINK_GPU_IN, chunk, UGM_TIER_GPU, false);
 }
@@ -285,7 +292,7 @@ static void drop(struct ugm_planner *p, u32 chunk, u8 tier)
 
 	record(p, chunk, UGM_OP_EVICT, tier, UGM_NEED_NONE);
 	p->used -= c->nr;
-	ugm_plan_settle(p, chunk, tier, c->copies & (u8)~(1 << tier));
+	ugm_plan_settle(p, chunk, tier, c->copies & (u8) ~(1 << tier));
 	ugm_plan_leave(p, chunk, 0);
 	if (tier == UGM_TIER_FLASH)
 		ugm_plan_in_flash(p, chunk, 0);
@@ -318,7 +325,8 @@ static u32 there(const struct ugm_planner *p, u32 tensor, u8 tier)
 	u32 i, nr = 0;
 
 	for (i = t->first_chunk; i < t->first_chunk + t->nr_chunks; i++)
-		nr += p->chunks[i].home == tier || p->chunks[i].copies & 1 << tier;
+		nr += p->chunks[i].home == tier ||
+		      p->chunks[i].copies & 1 << tier;
 	return nr;
 }
 
@@ -351,7 +359,8 @@ static u32 find(struct ugm_planner *p, u32 tensor, unsigned int class)
 	const struct ugm_plan_tensor *t = &p->tensors[tensor];
 	u32 i;
 
-	for (i = t->first_chunk; t->nr[class] && i < t->first_chunk + t->nr_chunks; i++)
+	for (i = t->first_chunk;
+	     t->nr[class] && i < t->first_chunk + t->nr_chunks; i++)
 		if (p->chunks[i].class == class &&
 		    ugm_plan_movable(p, &p->chunks[i]))
 			return i;
@@ -433,7 +442,8 @@ static void to_flash(struct ugm_planner *p, u32 chunk)
 
 	less(&p->tensors[p->chunks[chunk].tensor].flash);
 	if (p->chunks[chunk].class == UGM_PLAN_HOST) {
-		gone = start(p, UGM_LINK_FLASH_WRITE, chunk, UGM_TIER_FLASH, false);
+		gone = start(p, UGM_LINK_FLASH_WRITE, chunk, UGM_TIER_FLASH,
+			     false);
 	} else {
 		p->host_used -= p->chunks[chunk].nr;
 		ugm_plan_settle(p, chunk, UGM_TIER_FLASH, 0);
@@ -458,12 +468,13 @@ static u32 host_victim(struct ugm_planner *p, u64 over)
 			return dirty;
 		ugm_plan_pop(p, UGM_PLAN_Q_TO_FLASH);
 	}
-	b = victim(p, UGM_PLAN_Q_HOST_BACKED, over, p->set.clean_weight, &backed);
+	b = victim(p, UGM_PLAN_Q_HOST_BACKED, over, p->set.clean_weight,
+		   &backed);
 	d = victim(p, UGM_PLAN_Q_HOST, over, 1, &dirty);
 	return b > 0 && b >= d ? backed : d > 0 ? dirty : UGM_PLAN_NONE;
 }
 
-/* A copy in flash, that the relaxation counts on, is made early. */
+/* A copy in flash, which the relaxation counts on, is made early. */
 static void copy_to_flash(struct ugm_planner *p)
 {
 	u32 tensor, chunk;
@@ -471,18 +482,21 @@ static void copy_to_flash(struct ugm_planner *p)
 	while (ugm_plan_top(p, UGM_PLAN_Q_FLASH_COPY, &tensor)) {
 		chunk = UGM_PLAN_NONE;
 		if (p->tensors[tensor].next > p->slot &&
-		    there(p, tensor, UGM_TIER_FLASH) < p->tensors[tensor].flash_copy) {
+		    there(p, tensor, UGM_TIER_FLASH) <
+			    p->tensors[tensor].flash_copy) {
 			chunk = find(p, tensor, UGM_PLAN_HOST);
 			if (chunk == UGM_PLAN_NONE)
 				chunk = find(p, tensor, UGM_PLAN_CLEAN);
 			if (chunk == UGM_PLAN_NONE)
 				chunk = find(p, tensor, UGM_PLAN_DIRTY);
 		}
-		if (chunk == UGM_PLAN_NONE || p->chunks[chunk].copies & 1 << UGM_TIER_FLASH) {
+		if (chunk == UGM_PLAN_NONE ||
+		    p->chunks[chunk].copies & 1 << UGM_TIER_FLASH) {
 			ugm_plan_pop(p, UGM_PLAN_Q_FLASH_COPY);
 			continue;
 		}
-		record(p, chunk, UGM_OP_WRITEBACK, UGM_TIER_FLASH, p->tensors[tensor].next);
+		record(p, chunk, UGM_OP_WRITEBACK, UGM_TIER_FLASH,
+		       p->tensors[tensor].next);
 		start(p, UGM_LINK_FLASH_WRITE, chunk, UGM_TIER_FLASH, true);
 		return;
 	}

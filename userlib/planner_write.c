@@ -1,8 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "planner.h"
 
+/**
+ * DOC: from moves to hints
+ *
+ * What the planner did during a launch becomes a hint at its begin; neighbours
+ * of one tensor become one hint. The end of an intermediate's life is told
+ * whether it moved or not.
+ */
+
 /* Does @m go on where the hint @h ends? */
-static bool continues(const struct ugm_planner *p, const struct ugm_plan_move *m,
+static bool continues(const struct ugm_planner *p,
+		      const struct ugm_plan_move *m,
 		      const struct ugm_schedule_hint *h)
 {
 	const struct ugm_plan_chunk *c = &p->chunks[m->chunk];
@@ -11,8 +20,8 @@ static bool continues(const struct ugm_planner *p, const struct ugm_plan_move *m
 	       h->offset + h->len == c->first * p->layout->block_bytes;
 }
 
-static int write_move(const struct ugm_planner *p, const struct ugm_plan_move *m,
-		      struct ugm_schedule *s)
+static int write_move(const struct ugm_planner *p,
+		      const struct ugm_plan_move *m, struct ugm_schedule *s)
 {
 	const struct ugm_plan_chunk *c = &p->chunks[m->chunk];
 	u64 base = m->launch / p->n * p->n;
@@ -53,14 +62,17 @@ static int write_deaths(const struct ugm_planner *p, struct ugm_schedule *s)
 
 		if (trace->tensors[i].global || !t->nr_chunks || !t->nr_uses)
 			continue;
-		ret = ugm_schedule_add(s, &(struct ugm_schedule_hint){
-			.at = (p->uses[t->first_use + t->nr_uses - 1].kernel +
-			       1u) % p->n,
-			.need = UGM_NEED_NONE,
-			.tensor = i,
-			.op = UGM_OP_DISCARD,
-			.len = trace->tensors[i].bytes,
-		});
+		ret = ugm_schedule_add(
+			s, &(struct ugm_schedule_hint){
+				   .at = (p->uses[t->first_use + t->nr_uses - 1]
+						  .kernel +
+					  1u) %
+					 p->n,
+				   .need = UGM_NEED_NONE,
+				   .tensor = i,
+				   .op = UGM_OP_DISCARD,
+				   .len = trace->tensors[i].bytes,
+			   });
 	}
 	return ret;
 }

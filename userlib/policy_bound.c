@@ -5,12 +5,12 @@
 /**
  * DOC: policy bound
  *
- * No schedule's steady iteration is shorter: what the relaxation of the trace on
- * the machine stalls at least is added to the ideal time.
+ * No schedule's steady iteration is shorter: what the relaxation of the trace
+ * on the machine stalls at least is added to the ideal time.
  */
 
 /* How finely time is cut, finest first, and how long that may take each. */
-static const u32 pieces[] = { 300, 100, 25 };
+static const u32 pieces[] = {300, 100, 25};
 #define SECONDS 40
 
 /* The solver's own tolerance, in favour of the schedules. */
@@ -41,8 +41,9 @@ static int compute(const struct ugm_trace *trace,
 	ugm_layout_free(layout);
 	if (ret)
 		return ugm_fail(err, ret, "%s: policy 'bound': %s", trace->name,
-				ret == -ETIME ? "the linear programme takes too long" :
-						strerror(-ret));
+				ret == -ETIME ?
+					"the linear programme takes too long" :
+					strerror(-ret));
 	stall -= TOLERANCE * ((double)trace->ideal_ns + stall);
 	*iteration_ns = trace->ideal_ns + (stall > 0 ? (u64)stall : 0);
 	return 0;

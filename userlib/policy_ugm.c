@@ -9,8 +9,8 @@
  * DOC: policy ugm
  *
  * Our own: what is needed furthest beyond an overfull launch leaves, parts of
- * tensors move, clean data is dropped, idle links make copies early, and what is
- * away comes back in the order of need.
+ * tensors move, clean data is dropped, idle links make copies early, and what
+ * is away comes back in the order of need.
  *
  * The planner plays iterations under several settings, with and without the
  * relaxation's advice; the most promising are replayed on the engine, and so is
@@ -19,27 +19,27 @@
 
 /* The first is the usual one; a guide is asked only where that stalls. */
 static const struct ugm_plan_setting settings[] = {
-	{ UGM_PLAN_UNGUIDED, true, 0.01, 11 },
-	{ UGM_PLAN_UNGUIDED, true, 0.01, 100 },
-	{ UGM_PLAN_UNGUIDED, true, 0.01, 3 },
-	{ UGM_PLAN_FLASH_GUIDED, true, 0.01, 11 },
-	{ UGM_PLAN_FLASH_GUIDED, true, 0.01, 100 },
-	{ UGM_PLAN_GUIDED, true, 0.01, 11 },
-	{ UGM_PLAN_UNGUIDED, false, 0.01, 11 },
+	{UGM_PLAN_UNGUIDED, true, 0.01, 11},
+	{UGM_PLAN_UNGUIDED, true, 0.01, 100},
+	{UGM_PLAN_UNGUIDED, true, 0.01, 3},
+	{UGM_PLAN_FLASH_GUIDED, true, 0.01, 11},
+	{UGM_PLAN_FLASH_GUIDED, true, 0.01, 100},
+	{UGM_PLAN_GUIDED, true, 0.01, 11},
+	{UGM_PLAN_UNGUIDED, false, 0.01, 11},
 };
 
 /* How many are replayed on the engine. */
 #define REPLAYED 2
 /* A promise is kept but for so much. */
-#define TRUST 1.005
+#define TRUST	 1.005
 /* Iterations played: a cold one, one to learn from, and the one written down. */
-#define PLAYED 3
+#define PLAYED	 3
 /* Good enough: so much longer than ideal. */
-#define GOOD 1.0002
+#define GOOD	 1.0002
 /* The relaxation: how finely time is cut, what it counts on, and its time. */
-#define PIECES 100
-#define SHARE 0.99
-#define SECONDS 30
+#define PIECES	 100
+#define SHARE	 0.99
+#define SECONDS	 30
 
 /**
  * struct trial - a setting and what it promises
@@ -105,7 +105,7 @@ static int try_settings(const struct ugm_layout *l, struct ugm_planner *p,
 			ret = 0; /* this one finds no way */
 			continue;
 		}
-		trials[(*nr)++] = (struct trial){ set, ns };
+		trials[(*nr)++] = (struct trial){set, ns};
 		if (good(l, ns))
 			break;
 	}
@@ -212,6 +212,7 @@ static int plan(const struct ugm_layout *layout, struct ugm_schedule *s,
 
 const struct ugm_policy ugm_policy_ugm = {
 	.name = "ugm",
-	.summary = "furthest need by pressure, parts of tensors, clean drops, early copies",
+	.summary =
+		"furthest need by pressure, parts of tensors, clean drops, early copies",
 	.plan = plan,
 };

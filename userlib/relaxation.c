@@ -5,7 +5,8 @@
 #include "relaxation.h"
 
 /* Full-size bytes alive at each launch, of tensors that are not in the arena. */
-static double *live_bytes(const struct ugm_layout *l, const struct ugm_vitality *v)
+static double *live_bytes(const struct ugm_layout *l,
+			  const struct ugm_vitality *v)
 {
 	const struct ugm_trace *t = l->trace;
 	double *live = calloc((size_t)t->nr_kernels + 1, sizeof(*live));
@@ -90,7 +91,8 @@ static void place_checkpoints(struct ugm_relaxation *r, const double *live,
 static s64 unrolled(const struct ugm_relaxation *r, u64 position)
 {
 	u32 n = 2 * r->layout->trace->nr_kernels, p = (u32)(position % n);
-	s64 interval = (s64)(position / n) * r->nr_intervals + r->interval_of[p];
+	s64 interval =
+		(s64)(position / n) * r->nr_intervals + r->interval_of[p];
 
 	return p < r->checkpoints[0] ? interval - r->nr_intervals : interval;
 }
@@ -119,7 +121,8 @@ static int add_gap(struct ugm_relaxation *r, struct ugm_gap gap)
 	return 0;
 }
 
-/* The gaps of a tensor, version by version, from the one after its first write. */
+/* The gaps of a tensor, version by version, from the one after its first write.
+ */
 static int add_gaps(struct ugm_relaxation *r, u32 tensor, const u32 *kernels,
 		    const bool *writes, u64 nr)
 {
@@ -139,13 +142,14 @@ static int add_gaps(struct ugm_relaxation *r, u32 tensor, const u32 *kernels,
 		if (!next && !global)
 			continue;
 		written |= writes[u];
-		ret = add_gap(r, (struct ugm_gap){
-			.tensor = tensor,
-			.from = kernels[u],
-			.to = kernels[next] + (next > u ? 0 : n),
-			.first = writes[u] || !i,
-			.written = written,
-		});
+		ret = add_gap(r,
+			      (struct ugm_gap){
+				      .tensor = tensor,
+				      .from = kernels[u],
+				      .to = kernels[next] + (next > u ? 0 : n),
+				      .first = writes[u] || !i,
+				      .written = written,
+			      });
 	}
 	return ret;
 }
@@ -201,8 +205,10 @@ int ugm_relaxation_make(const struct ugm_layout *layout, u32 pieces,
 	r->gpu_share = r->host_share = 1;
 	if (pieces > n)
 		pieces = n;
-	r->checkpoints = calloc(2 * (size_t)pieces + 1, sizeof(*r->checkpoints));
-	r->duration_ns = calloc(2 * (size_t)pieces + 1, sizeof(*r->duration_ns));
+	r->checkpoints =
+		calloc(2 * (size_t)pieces + 1, sizeof(*r->checkpoints));
+	r->duration_ns =
+		calloc(2 * (size_t)pieces + 1, sizeof(*r->duration_ns));
 	r->live = calloc(2 * (size_t)pieces + 1, sizeof(*r->live));
 	r->interval_of = calloc(2 * (size_t)n + 1, sizeof(*r->interval_of));
 	if (r->checkpoints && r->duration_ns && r->live && r->interval_of)

@@ -15,9 +15,9 @@
  * bound on theirs; its solution says how much of which tensor should be away,
  * when and where. Documentation/bound.rst derives it.
  *
- * Time is circular and cut at checkpoints, starts and ends of some launches. Memory is
- * looked at in checkpoints only, and what happens in an interval between two may
- * happen at any time in it.
+ * Time is circular and cut at checkpoints, starts and ends of some launches.
+ * Memory is looked at in checkpoints only, and what happens in an interval
+ * between two may happen at any time in it.
  */
 
 /**

@@ -5,7 +5,7 @@
 
 /* Units of the programme: numbers near 1 are what solvers like. */
 #define BYTES 1e9
-#define NS 1e9
+#define NS    1e9
 
 /* What leaves the GPU tier; what leaves GPU and host tier. */
 enum { LEVEL_GPU, LEVEL_FLASH, NR_LEVELS };
@@ -48,8 +48,8 @@ struct flow {
  * @gap: its first gap
  * @nr_gaps: its gaps
  * @bytes: its size
- * @columns: of the first of those that look alike: by gap and level, what leaves
- *           for the first time, and what once more
+ * @columns: of the first of those that look alike: by gap and level, what
+ * leaves for the first time, and what once more
  * @like: the first of those that look alike
  */
 struct version {
@@ -105,7 +105,8 @@ static u32 *row_of(struct flow *f, size_t offset)
  * column of what there is at each checkpoint is returned for the first one, and
  * put at @column where it is not 0.
  */
-static u32 circle(struct build *b, unsigned int level, size_t row, size_t column)
+static u32 circle(struct build *b, unsigned int level, size_t row,
+		  size_t column)
 {
 	u32 nr = b->r->nr_intervals, i, col, first = 0;
 	struct flow *f = b->flows[level];
@@ -149,15 +150,30 @@ static void make_flows(struct build *b, unsigned int level)
 		/* written, or not yet, or gone: all of what may leave */
 		changed = ugm_lp_row(lp, 0, 0);
 		b->changed[level][c] = changed;
-		ugm_lp_add(lp, changed, circle(b, level, offsetof(struct flow, writable[c]), 0), 1);
-		ugm_lp_add(lp, changed, circle(b, level, offsetof(struct flow, credit[c]), 0), 1);
-		ugm_lp_add(lp, changed, circle(b, level, offsetof(struct flow, left[c]), 0), 1);
-		ugm_lp_add(lp, row, circle(b, level, offsetof(struct flow, may_first[c]), 0), 1);
+		ugm_lp_add(lp, changed,
+			   circle(b, level, offsetof(struct flow, writable[c]),
+				  0),
+			   1);
+		ugm_lp_add(lp, changed,
+			   circle(b, level, offsetof(struct flow, credit[c]),
+				  0),
+			   1);
+		ugm_lp_add(lp, changed,
+			   circle(b, level, offsetof(struct flow, left[c]), 0),
+			   1);
+		ugm_lp_add(lp, row,
+			   circle(b, level, offsetof(struct flow, may_first[c]),
+				  0),
+			   1);
 	}
-	ugm_lp_add(lp, row, circle(b, level, offsetof(struct flow, may_again), 0), 1);
-	ugm_lp_add(lp, row, circle(b, level, offsetof(struct flow, early), 0), 1);
-	ugm_lp_add(lp, row, circle(b, level, offsetof(struct flow, balance),
-				   offsetof(struct flow, away)), 1);
+	ugm_lp_add(lp, row,
+		   circle(b, level, offsetof(struct flow, may_again), 0), 1);
+	ugm_lp_add(lp, row, circle(b, level, offsetof(struct flow, early), 0),
+		   1);
+	ugm_lp_add(lp, row,
+		   circle(b, level, offsetof(struct flow, balance),
+			  offsetof(struct flow, away)),
+		   1);
 	for (i = 0; i < b->r->nr_intervals; i++) {
 		f = &b->flows[level][i];
 		for (c = 0; c < NR_CLASSES; c++) {
@@ -172,8 +188,8 @@ static void make_flows(struct build *b, unsigned int level)
 }
 
 /* A link carries no more in an interval than its bandwidth allows. */
-static void limit(struct build *b, u32 interval, u64 bandwidth, const u32 *columns,
-		  unsigned int nr)
+static void limit(struct build *b, u32 interval, u64 bandwidth,
+		  const u32 *columns, unsigned int nr)
 {
 	double rate = (double)bandwidth / BYTES;
 	unsigned int i;
@@ -218,8 +234,9 @@ static void make_limits(struct build *b)
  * written, @again once more, that left in a gap before. The version began in
  * interval @changed; counted on from there, the gap ends in interval @end.
  */
-static void make_gap(struct build *b, unsigned int level, const struct ugm_gap *gap,
-		     u32 changed, u32 end, u32 f, u32 again)
+static void make_gap(struct build *b, unsigned int level,
+		     const struct ugm_gap *gap, u32 changed, u32 end, u32 f,
+		     u32 again)
 {
 	u32 nr = b->r->nr_intervals, c = class_of(b, gap);
 	struct flow *at = &b->flows[level][gap->leaves % nr];
@@ -253,13 +270,18 @@ static void make_version(struct build *b, struct version *v, double bytes)
 	for (i = 0; i < v->nr_gaps; i++, gap++) {
 		col = &columns[i * 2 * NR_LEVELS];
 		/* A gap begins where the one before has ended. */
-		end += (gap->leaves + nr - end % nr) % nr + gap->returns - gap->leaves;
+		end += (gap->leaves + nr - end % nr) % nr + gap->returns -
+		       gap->leaves;
 		for (level = 0; level < NR_LEVELS; level++) {
 			bool some = spans(gap);
 
-			col[2 * level] = ugm_lp_column(b->lp, some ? first : 0, 0);
+			col[2 * level] =
+				ugm_lp_column(b->lp, some ? first : 0, 0);
 			col[2 * level + 1] = ugm_lp_column(
-				b->lp, some && (i || !gap->written) ? bytes / BYTES : 0, 0);
+				b->lp,
+				some && (i || !gap->written) ? bytes / BYTES :
+							       0,
+				0);
 			if (!some)
 				continue;
 			make_gap(b, level, gap, changed, end, col[2 * level],
@@ -271,7 +293,10 @@ static void make_version(struct build *b, struct version *v, double bytes)
 			row = ugm_lp_row(b->lp, 0, UGM_LP_INFINITE);
 			ugm_lp_add(b->lp, row, col[2 * level + 1], -1);
 			for (j = 0; j < i; j++)
-				ugm_lp_add(b->lp, row, columns[j * 2 * NR_LEVELS + 2 * level], 1);
+				ugm_lp_add(
+					b->lp, row,
+					columns[j * 2 * NR_LEVELS + 2 * level],
+					1);
 		}
 		/* What is away is part of the tensor, in flash part of that. */
 		row = ugm_lp_row(b->lp, 0, bytes / BYTES);
@@ -316,24 +341,29 @@ static void find_versions(struct build *b)
 
 	for (i = 0; i < r->nr_gaps; i = end) {
 		const struct ugm_gap *gap = &r->gaps[i];
-		const struct ugm_tensor *t = &r->layout->trace->tensors[gap->tensor];
+		const struct ugm_tensor *t =
+			&r->layout->trace->tensors[gap->tensor];
 
 		some = spans(gap);
-		for (end = i + 1; end < r->nr_gaps && !r->gaps[end].first; end++)
+		for (end = i + 1; end < r->nr_gaps && !r->gaps[end].first;
+		     end++)
 			some |= spans(&r->gaps[end]);
 		if (!some)
 			continue;
 		if (gap->written || t->global) {
 			b->versions[b->nr_versions++] = (struct version){
-				.gap = i, .nr_gaps = (u32)(end - i),
+				.gap = i,
+				.nr_gaps = (u32)(end - i),
 				.bytes = (double)t->bytes,
 			};
 			continue;
 		}
 		/* Zeros: they leave and come back at no cost. */
 		for (; i < end; i++)
-			for (cp = r->gaps[i].leaves + 1; cp <= r->gaps[i].returns; cp++)
-				r->live[cp % r->nr_intervals] -= (double)t->bytes;
+			for (cp = r->gaps[i].leaves + 1;
+			     cp <= r->gaps[i].returns; cp++)
+				r->live[cp % r->nr_intervals] -=
+					(double)t->bytes;
 	}
 }
 
@@ -355,8 +385,10 @@ static int make_versions(struct build *b)
 		compare_versions, b);
 	for (i = 0; i < b->nr_versions; i = end) {
 		bytes = 0;
-		for (end = i; end < b->nr_versions &&
-			      !compare_versions(&b->versions[i], &b->versions[end], b); end++) {
+		for (end = i;
+		     end < b->nr_versions &&
+		     !compare_versions(&b->versions[i], &b->versions[end], b);
+		     end++) {
 			v = &b->versions[end];
 			bytes += v->bytes;
 			v->like = i;
@@ -380,11 +412,14 @@ static void take_solution(struct build *b)
 		like = &b->versions[v->like];
 		for (j = 0; j < v->nr_gaps; j++) {
 			gap = &b->r->gaps[v->gap + j];
-			columns = &b->columns[like->columns + j * 2 * NR_LEVELS];
+			columns =
+				&b->columns[like->columns + j * 2 * NR_LEVELS];
 			gap->away = (ugm_lp_value(b->lp, columns[0]) +
-				     ugm_lp_value(b->lp, columns[1])) * BYTES / like->bytes;
+				     ugm_lp_value(b->lp, columns[1])) *
+				    BYTES / like->bytes;
 			gap->flash = (ugm_lp_value(b->lp, columns[2]) +
-				      ugm_lp_value(b->lp, columns[3])) * BYTES / like->bytes;
+				      ugm_lp_value(b->lp, columns[3])) *
+				     BYTES / like->bytes;
 		}
 	}
 }
@@ -404,7 +439,8 @@ static int build(struct build *b)
 	/* A launch that runs does not stall. */
 	for (i = 0; i < nr; i++)
 		b->stall[i] = ugm_lp_column(
-			b->lp, b->r->checkpoints[i] % 2 ? UGM_LP_INFINITE : 0, 1);
+			b->lp, b->r->checkpoints[i] % 2 ? UGM_LP_INFINITE : 0,
+			1);
 	for (level = 0; level < NR_LEVELS; level++)
 		make_flows(b, level);
 	if (make_versions(b))
@@ -424,7 +460,7 @@ static int build(struct build *b)
  */
 int ugm_relaxation_solve(struct ugm_relaxation *r, double seconds)
 {
-	struct build b = { .r = r };
+	struct build b = {.r = r};
 	double stall = 0;
 	int ret = build(&b);
 

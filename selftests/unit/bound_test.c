@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * No schedule beats the bound: policies on random traces, and on tiny ones every
- * schedule of a few hints. Blocks of 1 MiB; a block takes 1 ms on a flash link
- * and 0.1 ms on the GPU link.
+ * No schedule beats the bound: policies on random traces, and on tiny ones
+ * every schedule of a few hints. Blocks of 1 MiB; a block takes 1 ms on a flash
+ * link and 0.1 ms on the GPU link.
  */
 #include "unit.h"
 
@@ -10,10 +10,10 @@
 #include "relaxation.h"
 #include "simulate.h"
 
-#define MIB (1ULL << 20)
+#define MIB	   (1ULL << 20)
 /* The last ones must take the same: then it goes on like that. */
 #define ITERATIONS 6
-#define STEADY 3
+#define STEADY	   3
 
 static u64 seed;
 
@@ -165,14 +165,16 @@ static void random_traces(void **unused)
 		ugm_trace_free(t);
 	}
 	/* It is not a bound because it says nothing. */
-	print_message("%u of %u traces that must stall: within twice the bound\n",
-		      close, stalls);
+	print_message(
+		"%u of %u traces that must stall: within twice the bound\n",
+		close, stalls);
 	assert_true(stalls > 50);
 	assert_true(close > stalls / 2);
 }
 
 /* The result of a policy, as the command reports it. */
-static u64 result_of(const struct ugm_layout *l, const struct ugm_policy *policy)
+static u64 result_of(const struct ugm_layout *l,
+		     const struct ugm_policy *policy)
 {
 	struct ugm_schedule s;
 	struct ugm_result r;
@@ -230,9 +232,9 @@ static const struct {
 	u8 op;
 	u8 tier;
 } moves[] = {
-	{ UGM_OP_PREFETCH, UGM_TIER_GPU },   { UGM_OP_PREFETCH, UGM_TIER_HOST },
-	{ UGM_OP_EVICT, UGM_TIER_HOST },     { UGM_OP_EVICT, UGM_TIER_FLASH },
-	{ UGM_OP_WRITEBACK, UGM_TIER_HOST }, { UGM_OP_WRITEBACK, UGM_TIER_FLASH },
+	{UGM_OP_PREFETCH, UGM_TIER_GPU},   {UGM_OP_PREFETCH, UGM_TIER_HOST},
+	{UGM_OP_EVICT, UGM_TIER_HOST},	   {UGM_OP_EVICT, UGM_TIER_FLASH},
+	{UGM_OP_WRITEBACK, UGM_TIER_HOST}, {UGM_OP_WRITEBACK, UGM_TIER_FLASH},
 };
 
 static void search(struct search *x, u32 hints, u64 from)
@@ -272,7 +274,7 @@ static void every_schedule(void **unused)
 
 	seed = 7;
 	while (rounds < 12) {
-		struct search x = { .best = U64_MAX };
+		struct search x = {.best = U64_MAX};
 		struct ugm_layout *l;
 
 		t = random_trace(3, 4, 2, 400000);
@@ -290,9 +292,10 @@ static void every_schedule(void **unused)
 				rounds++;
 				tried += x.tried;
 				if (x.best < bound)
-					fail_msg("a schedule takes %llu ns, the bound is %llu",
-						 (unsigned long long)x.best,
-						 (unsigned long long)bound);
+					fail_msg(
+						"a schedule takes %llu ns, the bound is %llu",
+						(unsigned long long)x.best,
+						(unsigned long long)bound);
 				tight += x.best <= bound + bound / 5;
 			}
 			ugm_schedule_free(&x.s);

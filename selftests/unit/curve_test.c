@@ -53,7 +53,8 @@ static void against_an_array(void **unused)
 			if (from < to)
 				assert_int_equal(ugm_curve_max(&c, from, to),
 						 slow_max(v, n, from, to));
-			assert_int_equal(ugm_curve_first_over(&c, from, to, value),
+			assert_int_equal(ugm_curve_first_over(&c, from, to,
+							      value),
 					 slow_first(v, n, from, to, value));
 		}
 		ugm_curve_free(&c);
@@ -75,7 +76,8 @@ static void empty_window(void **unused)
 static void programme(void **unused)
 {
 	struct ugm_lp *lp = ugm_lp_new();
-	u32 x = ugm_lp_column(lp, 3, 1), y = ugm_lp_column(lp, UGM_LP_INFINITE, 2);
+	u32 x = ugm_lp_column(lp, 3, 1),
+	    y = ugm_lp_column(lp, UGM_LP_INFINITE, 2);
 	u32 a = ugm_lp_row(lp, 4, UGM_LP_INFINITE);
 	u32 b = ugm_lp_row(lp, 6, UGM_LP_INFINITE);
 	double cost;
