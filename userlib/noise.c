@@ -10,7 +10,7 @@
  * anew from duration x (1 - noise) to duration x (1 + noise), evenly, once for
  * each call, or once for each name (up to its first colon), which is harder, for
  * it does not average out. The draw depends on seed and call or name alone. Plans
- * know nothing of it.
+ * know nothing of it, unless they are made again from what was observed.
  */
 
 /* A number between -1 and 1 from a key, by the finaliser of splitmix64. */
