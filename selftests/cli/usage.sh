@@ -37,6 +37,9 @@ refuses "'bound' is computed" explain t.trace --policy bound --kernel 0
 refuses "has no record of launches" explain t.trace --policy uvm --kernel 0 \
 	--preset g10-artifact
 refuses "cannot share the standard output" compare t.trace --html - --csv
+refuses "replan: without noise" simulate t.trace --policy g10 --replan
+echo "# ugm-schedule 1" > s.sched
+refuses "is a schedule, not a policy" simulate t.trace --schedule s.sched --noise 0.1 --replan
 refuses "--noise is for predictions only" compare t.trace --device --noise 0.1
 
 refuses "--gpu-mem: '40X' is not a size" simulate t.trace --policy uvm --gpu-mem 40X
