@@ -4,11 +4,15 @@
 #include "planner.h"
 
 /* Bytes of a chunk: enough blocks for little work, few enough to fit anywhere. */
-#define CHUNK_BYTES (16ULL << 20)
-/* Of the host tier: the rest is for what does not go as planned. */
-#define HOST_SHARE  0.995
+#define CHUNK_BYTES   (16ULL << 20)
+/*
+ * What does not go as planned needs room in the host tier: so many bytes, but
+ * not more than this part of it.
+ */
+#define RESERVE_BYTES (640ULL << 20)
+#define RESERVE_PART  25
 /* Moves during a launch that waits, for each chunk, before it is given up. */
-#define PATIENCE    16
+#define PATIENCE      16
 
 static int make_chunks(struct ugm_planner *p)
 {
@@ -348,6 +352,14 @@ static int launch(struct ugm_planner *p)
 	return p->no_memory ? -ENOMEM : 0;
 }
 
+static s64 host_reserve(const struct ugm_planner *p)
+{
+	s64 blocks = (s64)(RESERVE_BYTES / p->layout->block_bytes);
+	s64 part = p->host_capacity / RESERVE_PART;
+
+	return blocks < part ? blocks : part;
+}
+
 /**
  * ugm_planner_play() - play iterations, and write down the last
  * @p: planner
@@ -367,7 +379,7 @@ int ugm_planner_play(struct ugm_planner *p, const struct ugm_plan_setting *set,
 	int ret;
 
 	p->set = *set;
-	p->host_limit = (s64)((double)p->host_capacity * HOST_SHARE);
+	p->host_limit = p->host_capacity - host_reserve(p);
 	ugm_plan_follow(p);
 	for (k = 0; k < p->n; k++)
 		p->start_ns[k + 1] = p->start_ns[k] +
