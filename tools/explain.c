@@ -210,8 +210,9 @@ static int explain(const struct explain_options *o, const char *path,
 		if (cost_policy(t, config, NULL, policy, NULL, &result)) {
 			status = complain(EXIT_FAILED, "%s", result.error.text);
 		} else {
-			qsort(record.moves, record.nr_moves,
-			      sizeof(*record.moves), by_begin);
+			if (record.nr_moves)
+				qsort(record.moves, record.nr_moves,
+				      sizeof(*record.moves), by_begin);
 			if (o->tensor != NOTHING)
 				explain_tensor(t, &record, &v, (u32)x);
 			else

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,10 +28,9 @@ static void list_verbs(FILE *out)
 	      out);
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
 	size_t i;
-	int status;
 
 	if (argc < 2) {
 		list_verbs(stderr);
@@ -46,14 +46,22 @@ int main(int argc, char **argv)
 		return EXIT_DONE;
 	}
 	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-		if (strcmp(argv[1], commands[i].name) || !commands[i].run)
-			continue;
-		status = commands[i].run(argc - 1, argv + 1);
-		if (fflush(stdout) && status == EXIT_DONE)
-			status = complain(EXIT_FAILED,
-					  "cannot write to the standard output");
-		return status;
+		if (!strcmp(argv[1], commands[i].name) && commands[i].run)
+			return commands[i].run(argc - 1, argv + 1);
 	}
 	return complain(EXIT_USAGE, "unknown verb '%s' ('ugm --help' lists them)",
 			argv[1]);
+}
+
+int main(int argc, char **argv)
+{
+	int status;
+
+	/* A file size limit is an error of write() like a full disk. */
+	signal(SIGXFSZ, SIG_IGN);
+	status = run(argc, argv);
+	if (fflush(stdout) && status == EXIT_DONE)
+		status = complain(EXIT_FAILED,
+				  "cannot write to the standard output");
+	return status;
 }

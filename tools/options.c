@@ -92,6 +92,13 @@ int option_size(const char *what, const char *text, void *target,
 	return ugm_parse_size(what, text, 0, 1ULL << 60, target, err);
 }
 
+static int option_block_size(const char *what, const char *text, void *target,
+			     struct ugm_error *err)
+{
+	return ugm_parse_size(what, text, UGM_MIN_BLOCK_SIZE,
+			      UGM_MAX_BLOCK_SIZE, target, err);
+}
+
 static int option_bandwidth(const char *what, const char *text, void *target,
 			    struct ugm_error *err)
 {
@@ -179,7 +186,7 @@ const struct option_spec machine_options[] = {
 	  "does execution overlap with the wait for operands?" },
 	{ "scale", "K", option_count, CONFIG(scale), false,
 	  "full-size bytes per byte of the replay" },
-	{ "block-size", "SIZE", option_size, CONFIG(block_size), false,
+	{ "block-size", "SIZE", option_block_size, CONFIG(block_size), false,
 	  "bytes of a block" },
 	{ "target-factor", "F", option_factor, CONFIG(target_factor), false,
 	  "of the memory that g10, g10-gds and g10-host plan to use (1)" },

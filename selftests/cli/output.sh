@@ -34,10 +34,15 @@ says "no/s: cannot write: No such file"
 exits 1 "a folder as a file" plan t.trace --policy uvm -o d
 exits 1 "a full device" plan t.trace --policy deepum -o /dev/full
 says "No space left"
+(ulimit -f 1 && exec "$ugm" gen bert-base --layers 2 -o limited 2>.err)
+check "a file size limit is a failure" test $? = 1
+check "which leaves no file" test -z "$(ls -d limited* 2>/dev/null)"
 "$ugm" plan t.trace --policy deepum -o - > /dev/full 2>.err
 check "a full standard output is noticed" test $? = 1
 "$ugm" simulate t.trace --policy uvm > /dev/full 2>.err
 check "also of a table" test $? = 1
+"$ugm" --help > /dev/full 2>.err
+check "by help too" test $? = 1
 "$ugm" simulate t.trace --policy uvm --json - > /dev/full 2>.err
 check "also of JSON" test $? = 1
 

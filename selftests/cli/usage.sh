@@ -54,7 +54,8 @@ refuses "--scale: 0: allowed" simulate t.trace --policy uvm --scale 0
 refuses "--scale: '2.5' is not a whole number" simulate t.trace --policy uvm --scale 2.5
 refuses "--iterations: 0: allowed" simulate t.trace --policy uvm --iterations 0
 refuses "block size 5000" simulate t.trace --policy uvm --block-size 5000
-refuses "block size 4194304" simulate t.trace --policy uvm --block-size 4M
+refuses "--block-size: 4M: allowed are 4096 to" simulate t.trace --policy uvm --block-size 4M
+refuses "--block-size: 0: allowed are 4096 to" simulate t.trace --policy uvm --block-size 0
 refuses "at most 2^32" simulate t.trace --policy uvm --scale 4096 --block-size 2M
 refuses "'other' is not one of: g10-paper" simulate t.trace --policy uvm --preset other
 
