@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,20 +15,26 @@ static const char *verb = "ugm";
  * @status: exit status to return
  * @format: printf format of what is wrong
  *
+ * What it quotes may be any bytes: control characters are shown as '?'.
+ *
  * Return: @status.
  */
 int complain(int status, const char *format, ...)
 {
+	char line[4096];
 	va_list args;
+	char *c;
 
-	if (strcmp(verb, "ugm"))
-		fprintf(stderr, "ugm %s: ", verb);
-	else
-		fputs("ugm: ", stderr);
 	va_start(args, format);
-	vfprintf(stderr, format, args);
+	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
-	fputc('\n', stderr);
+	for (c = line; *c; c++)
+		if (iscntrl((unsigned char)*c))
+			*c = '?';
+	if (strcmp(verb, "ugm"))
+		fprintf(stderr, "ugm %s: %s\n", verb, line);
+	else
+		fprintf(stderr, "ugm: %s\n", line);
 	return status;
 }
 

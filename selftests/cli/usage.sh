@@ -72,6 +72,7 @@ check "nothing was written" test ! -e x
 
 refuses "no.trace: No such file" simulate no.trace --policy uvm
 refuses "Is a directory" simulate . --policy uvm
+refuses "no?.trace: No such file" simulate $'no\x01.trace' --policy uvm
 echo "tensor 1 2 global" > bad.trace
 refuses "bad.trace:1: 4 words" simulate bad.trace --policy uvm
 refuses "bad.trace:1: 4 words" compare t.trace bad.trace
