@@ -28,6 +28,12 @@
 #define SEGMENTS 64
 #define DEFAULT_DEPTH 64
 #define MAX_DEPTH 4096
+/*
+ * Bytes of one submission. A longer one needs more than one bio (256 pages),
+ * which the block layer does not do without blocking: io_uring would hand it to
+ * a worker thread. Half of that also stays whole under the usual max_sectors_kb.
+ */
+#define PIECE (512U << 10)
 /* How often a sleeping server looks whether it should stop. */
 #define TICK_MS 100
 /* Submissions of one request without progress before -EAGAIN is an error. */
@@ -53,11 +59,13 @@ struct lease;
  * struct request - a segment on its way
  * @lease: its lease
  * @done: bytes moved so far
+ * @asked: bytes of the piece that is under way
  * @tries: submissions since the last byte moved
  */
 struct request {
 	struct lease *lease;
 	uint32_t done;
+	uint32_t asked;
 	uint32_t tries;
 };
 
@@ -240,6 +248,9 @@ static bool submit(struct server *s, struct request *r)
 
 	if (!sqe)
 		return false;
+	if (len > PIECE)
+		len = PIECE;
+	r->asked = len;
 	if (g->dir == UGM_LANE_WRITE)
 		io_uring_prep_write(sqe, 0, at, len, offset);
 	else
@@ -291,7 +302,8 @@ static void complete(struct server *s, struct request *r, int res)
 			finish(s, r, (int32_t)r->done);
 			return;
 		}
-		s->totals.continued++;
+		if ((uint32_t)res < r->asked)
+			s->totals.continued++;
 	} else if ((res == -EAGAIN || res == -EINTR) && r->tries < MAX_TRIES) {
 		s->totals.retried++;
 	} else {
