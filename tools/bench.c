@@ -243,6 +243,12 @@ static int io_round(struct bench *b, const struct bench_region *r, bool write,
 	int ret;
 
 	for (i = 0; i < ARRAY_SIZE(ios); i++) {
+		if (write) {
+			ret = bench_io_discard(r);
+			if (ret)
+				return complain(EXIT_FAILED, "discard of %s: %s", r->path,
+						strerror(-ret));
+		}
 		if (ios[i].fio) {
 			ret = bench_io_fio(r, write, ios[i].block, DEPTH, &bw);
 			/* Without fio the bare loop has to do. */

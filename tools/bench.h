@@ -18,6 +18,7 @@ struct bench_region {
 	u64 len;
 };
 
+int bench_io_discard(const struct bench_region *r);
 int bench_io_loop(const struct bench_region *r, bool write, u64 block, unsigned int depth, u64 *ns);
 int bench_io_fio(const struct bench_region *r, bool write, u64 block, unsigned int depth,
 		 u64 *bytes_per_s);

@@ -11,8 +11,10 @@
 #include <inttypes.h>
 #include <json-c/json.h>
 #include <liburing.h>
+#include <linux/fs.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -162,6 +164,29 @@ static int loop(struct io_uring *ring, const struct bench_region *r, bool write,
 		}
 	}
 	return 0;
+}
+
+/**
+ * bench_io_discard() - tell a region's device that nothing in it is needed
+ * @r: region
+ *
+ * The flash tier discards a slot when it is freed, so it always writes to
+ * discarded blocks, which is slower than overwriting on a thin device. What it
+ * is compared with should do the same.
+ *
+ * Return: 0 or a negative errno; a device that cannot is left as it is.
+ */
+int bench_io_discard(const struct bench_region *r)
+{
+	u64 range[2] = { r->offset, r->len };
+	int fd = open(r->path, O_RDWR | O_CLOEXEC), ret = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (ioctl(fd, BLKDISCARD, range) && errno != EOPNOTSUPP)
+		ret = -errno;
+	close(fd);
+	return ret;
 }
 
 /**
