@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <linux/ctype.h>
 #include <linux/ioport.h>
 #include <linux/module.h>
 
@@ -43,15 +44,25 @@ struct ugm_params ugm_params;
 
 static struct platform_device *pdevs[16];
 
+/* Not memparse(): it wraps at 2^64, and 16E would be a zero. */
 static int parse(const char *name, const char *text, u64 *value)
 {
-	char *end;
+	static const char units[] = "KMGT";
+	size_t len = strcspn(text, "KMGTkmgt\n");
+	const char *end = text + len, *unit = *end ? strchr(units, toupper(*end)) : NULL;
+	unsigned int shift = unit ? 10 * (unit - units + 1) : 0;
+	char number[24] = "";
 
-	*value = memparse(text, &end);
-	if (end == text || (*end && *end != '\n')) {
-		pr_err("%s=%s is not a number (bytes, or with a suffix K, M, G, T)\n", name, text);
+	if (unit)
+		end++;
+	if (len < sizeof(number))
+		memcpy(number, text, len);
+	if ((*end && *end != '\n') || kstrtoull(number, 0, value) || *value > U64_MAX >> shift) {
+		pr_err("%s=%s is not a number under 2^64 (bytes, or with a suffix K, M, G, T)\n",
+		       name, text);
 		return -EINVAL;
 	}
+	*value <<= shift;
 	return 0;
 }
 
