@@ -23,6 +23,19 @@ done
 # shellcheck disable=SC2086
 replay_agrees "gpt2 deepum, no overlap, no host" "$tmp/gpt2.trace" \
 	--policy deepum $small --host-mem 0 --overlap none
+# The planned policies: one schedule, replayed and simulated. Parts of tensors,
+# write-backs and clean drops are in it.
+for policy in g10 ugm; do
+	# shellcheck disable=SC2086
+	if ugm plan "$tmp/bert.trace" --policy $policy $small --host-mem 1G \
+			-o "$tmp/$policy.schedule" > "$tmp/plan.log" 2>&1; then
+		replay_agrees "bert $policy" "$tmp/bert.trace" \
+			--schedule "$tmp/$policy.schedule" $small --host-mem 1G
+	else
+		sed 's/^/# /' "$tmp/plan.log"
+		not_ok "bert $policy: plan"
+	fi
+done
 run_options=--no-server
 # shellcheck disable=SC2086
 replay_agrees "gpt2 deepum, no server" "$tmp/gpt2.trace" \
