@@ -123,15 +123,15 @@ static void flush_victims(struct apply *a)
 		need = a->s->launches;
 	for (i = 0; i < nr; i++) {
 		b = a->victims[i];
-		ugm_block_apply(b, UGM_EV_CANCEL, UGM_TIER_NONE);
 		if (ugm_room_drop(e, b, (enum ugm_tier)a->h->tier)) {
 			follow(a);
 			continue;
 		}
 		t = queue_planned(a, b, false);
-		if (!t)
+		if (!t) {
+			ugm_block_apply(b, UGM_EV_CANCEL, UGM_TIER_NONE);
 			continue;
-		ugm_block_apply(b, UGM_EV_BOOK, UGM_TIER_NONE);
+		}
 		e->leaving[t->src]++;
 		t->evict = true;
 		t->booked = true;

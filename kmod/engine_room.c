@@ -150,18 +150,14 @@ void ugm_room_write(struct ugm_engine *e, struct ugm_block *b)
  */
 void ugm_engine_found_dirty(struct ugm_engine *e, struct ugm_block *b)
 {
-	u32 keep = b->state & (UGM_S_BUSY | UGM_S_DEAD);
+	bool dead = b->state & UGM_S_DEAD;
 
 	if (b->state & UGM_S_DIRTY)
 		return;
 	if (ugm_state_copies(b->state))
 		e->inexact |= UGM_INEXACT_DIRTY;
-	if (keep & UGM_S_BUSY)
-		ugm_block_apply(b, UGM_EV_CANCEL, UGM_TIER_NONE);
 	ugm_room_write(e, b);
-	ugm_block_flag(b, UGM_S_DEAD, keep & UGM_S_DEAD);
-	if (keep & UGM_S_BUSY)
-		ugm_block_apply(b, UGM_EV_BOOK, UGM_TIER_NONE);
+	ugm_block_flag(b, UGM_S_DEAD, dead);
 }
 
 /* A block that is not under way gives up its home and all copies. */
@@ -196,7 +192,7 @@ void ugm_engine_discard(struct ugm_engine *e, struct ugm_block *b)
 /**
  * ugm_room_drop() - give up a block's home for nothing, where that loses nothing
  * @e: engine
- * @b: block in memory, not busy, taken from its mappings
+ * @b: block in memory, booked
  * @prefer: the tier it should live in then, or UGM_NR_TIERS for any
  *
  * Context: the engine's serialisation.
@@ -279,14 +275,14 @@ static bool send(struct ugm_engine *e, struct ugm_block *b,
 	enum ugm_tier home = ugm_state_home(b->state);
 	struct ugm_transfer *t;
 
-	ugm_block_apply(b, UGM_EV_CANCEL, UGM_TIER_NONE);
 	if (ugm_room_drop(e, b, UGM_NR_TIERS))
 		return true;
 	t = ugm_transfer_new(e, b, (enum ugm_tier)(home + 1),
 			     UGM_CAUSE_EVICTION);
-	if (!t)
+	if (!t) {
+		ugm_block_apply(b, UGM_EV_CANCEL, UGM_TIER_NONE);
 		return false;
-	ugm_block_apply(b, UGM_EV_BOOK, UGM_TIER_NONE);
+	}
 	e->leaving[home]++;
 	t->evict = true;
 	t->booked = true;

@@ -95,14 +95,14 @@ int ugm_state_apply(u32 *state, enum ugm_event ev, enum ugm_tier tier)
 		s = (s & ~UGM_S_DIRTY) | COPY(tier);
 		break;
 	case UGM_EV_WRITE:
-		if (!ugm_tier_is_memory(home) || busy)
+		if (!ugm_tier_is_memory(home))
 			return -EINVAL;
 		s = (s & ~(UGM_S_COPIES | UGM_S_DEAD)) | UGM_S_DIRTY;
 		break;
 	case UGM_EV_DROP:
-		if (!ugm_tier_is_memory(home) || busy || !(s & COPY(tier)))
+		if (!ugm_tier_is_memory(home) || !(s & COPY(tier)))
 			return -EINVAL;
-		s = (s & ~(UGM_S_HOME | COPY(tier))) | tier;
+		s = (s & ~(UGM_S_HOME | UGM_S_BUSY | COPY(tier))) | tier;
 		if (tier == UGM_TIER_NONE)
 			s &= ~UGM_S_COPIES;
 		break;
@@ -112,10 +112,8 @@ int ugm_state_apply(u32 *state, enum ugm_event ev, enum ugm_tier tier)
 		s &= ~COPY(tier);
 		break;
 	case UGM_EV_DISCARD:
-		if (busy)
-			return -EINVAL;
-		s &= ~(UGM_S_HOME | UGM_S_COPIES | UGM_S_DIRTY | UGM_S_POISON |
-		       UGM_S_DEAD);
+		s &= ~(UGM_S_HOME | UGM_S_COPIES | UGM_S_DIRTY | UGM_S_BUSY |
+		       UGM_S_POISON | UGM_S_DEAD);
 		break;
 	case UGM_EV_POISON:
 		if (home == UGM_TIER_NONE)

@@ -16,6 +16,11 @@
  * "Nowhere" is a place too: a block with home none reads as zeros, so a frame
  * that was only zero-filled has a valid copy nowhere and may be dropped.
  *
+ * Faults read the state without a lock, and map a page unless it is busy. So a
+ * block that was taken from its mappings stays busy until it is back or gone: it
+ * is found dirty, dropped and discarded while busy, and no step in between shows
+ * it as free.
+ *
  * What always holds:
  *  - the home is not among the copies;
  *  - a dirty block has no copies, and its home is memory;

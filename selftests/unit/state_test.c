@@ -118,16 +118,17 @@ static bool happens(struct plain *p, enum ugm_event ev, unsigned int tier)
 		p->dirty = false;
 		return true;
 	case UGM_EV_WRITE:
-		if (!in_memory(p) || p->busy)
+		if (!in_memory(p))
 			return false;
 		no_copies(p);
 		p->dirty = true;
 		p->dead = false;
 		return true;
 	case UGM_EV_DROP:
-		if (!in_memory(p) || p->busy || !p->copy[tier])
+		if (!in_memory(p) || !p->copy[tier])
 			return false;
 		p->home = tier;
+		p->busy = false;
 		p->copy[tier] = false;
 		if (tier == UGM_TIER_NONE)
 			no_copies(p);
@@ -138,11 +139,9 @@ static bool happens(struct plain *p, enum ugm_event ev, unsigned int tier)
 		p->copy[tier] = false;
 		return true;
 	case UGM_EV_DISCARD:
-		if (p->busy)
-			return false;
 		p->home = UGM_TIER_NONE;
 		no_copies(p);
-		p->dirty = p->poison = p->dead = false;
+		p->busy = p->dirty = p->poison = p->dead = false;
 		return true;
 	case UGM_EV_POISON:
 		if (p->home == UGM_TIER_NONE)
