@@ -67,7 +67,9 @@ says "hint of a wrong tag" "no such range" 2 ugm hint --op prefetch --tag 777777
 says "hint without its tier" "needs --tier" 2 ugm hint --op evict --tag "$tag"
 says "a single hint" '"taken": 1' 0 ugm hint --op evict --tag "$tag" --tier host --json
 # shellcheck disable=SC2086
-ugm plan "$trace" --policy deepum $options -o "$tmp/s.sched"
+ugm plan "$trace" --policy deepum $options -o "$tmp/s.plan"
+# The run is somewhere in the middle: a discard that is late takes live data.
+grep -v ' discard ' "$tmp/s.plan" > "$tmp/s.sched"
 says "a schedule of another process" " 0 refused" 0 \
 	ugm hint --trace "$trace" --space "$space" "$tmp/s.sched"
 sed '0,/^at 1 /s/^at 1 [a-z]* [0-9]*/at 1 prefetch 88888888/' "$tmp/s.sched" > "$tmp/bad.sched"
