@@ -128,7 +128,7 @@ static void forget_all(struct ugm_engine *e, struct ugm_block *b)
 /**
  * ugm_room_write() - a block in memory is, or is going to be, written
  * @e: engine
- * @b: block, not busy
+ * @b: block, booked or not under way
  *
  * Context: the engine's serialisation.
  */
