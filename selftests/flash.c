@@ -423,6 +423,7 @@ TEST_F(flash, lost_completion_is_waited_for_and_comes_back)
 	EXPECT_EQ(0, status);
 }
 
+/* Two moves may be done at once, so either block may be the one that is hit. */
 TEST_F(flash, injected_damage_is_real)
 {
 	struct ut *d = &self->d;
@@ -438,7 +439,8 @@ TEST_F(flash, injected_damage_is_real)
 	evict_two(_metadata, d, base, 50);
 	EXPECT_EQ(0, wrong_blocks(d, d->gpu, base, 2, 50));
 	evict_two(_metadata, d, base, 60);
-	EXPECT_EQ(-1, ut_compare(d->gpu + base, d->block, 50));
+	EXPECT_EQ(1, wrong_blocks(d, d->gpu, base, 2, 60));
+	EXPECT_EQ(1, wrong_blocks(d, d->gpu, base, 2, 50));
 	/* swap: each gets the other's */
 	ASSERT_EQ(0, ut_inject("swap 1"));
 	evict_two(_metadata, d, base, 70);
