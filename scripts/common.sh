@@ -50,6 +50,21 @@ locked()
 	return $rc
 }
 
+# Print by how much to multiply time limits in the guest: those of the tests are
+# for a stock kernel on an idle machine. UGM_SLOWNESS is for machines that are
+# slower than that. Usage: slowness KERNEL
+slowness()
+{
+	local factor=${UGM_SLOWNESS:-1}
+
+	[[ $factor =~ ^[1-9][0-9]{0,3}$ ]] || {
+		say "UGM_SLOWNESS=$factor: a number from 1 to 9999 is allowed"
+		exit 2
+	}
+	[ "$1" != debug ] || factor=$((factor * 4))
+	echo "$factor"
+}
+
 # Print a size such as 512M or 4G in MiB; a bare number is MiB already.
 to_mib()
 {

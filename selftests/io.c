@@ -391,9 +391,7 @@ TEST_F(io, room_comes_when_pages_are_let_go)
 		ASSERT_EQ(4096, vmsplice(p[1], &iov, 1, 0));
 	}
 	ASSERT_EQ(0, pthread_create(&thread, NULL, touch_one, d->gpu + frames * d->block));
-	for (i = 0; i < 300 && !ut_waiting_for("free frame"); i++)
-		ut_sleep_ms(10);
-	EXPECT_TRUE(ut_waiting_for("free frame"));
+	EXPECT_TRUE(ut_await_waiter("free frame"));
 	ut_sleep_ms(100);
 	for (i = 0; i < frames; i++) {
 		ASSERT_EQ(4096, read(p[0], self->plain, 4096));

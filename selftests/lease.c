@@ -44,7 +44,8 @@ UT_VARIANT(lease, huge, "block_size=2097152 gpu_mem=32M host_mem=32M");
 
 static int server_open(struct server *s, struct ut *d, uint64_t space, uint32_t timeout_ms)
 {
-	struct ugm_ioc_lane arg = { .space = space, .timeout_ms = timeout_ms };
+	struct ugm_ioc_lane arg = { .space = space,
+				    .timeout_ms = ut_limit(timeout_ms) / UT_MSEC };
 
 	*s = (struct server){ .lane = ut_ioctl(d->fd, UGM_IOC_LANE, &arg) };
 	if (s->lane < 0)
@@ -83,7 +84,7 @@ static int exchange(struct server *s, uint32_t flags, uint32_t timeout_ms)
 
 static int fetch(struct server *s)
 {
-	return exchange(s, 0, 2000);
+	return exchange(s, 0, ut_limit(2000) / UT_MSEC);
 }
 
 static int commit(struct server *s)
@@ -140,12 +141,6 @@ static pid_t fork_child(void)
 	return pid;
 }
 
-/* A second, and more where the kernel checks everything it does. */
-static unsigned int reap_ms(void)
-{
-	return access("/sys/kernel/debug/kmemleak", F_OK) ? 1000 : 5000;
-}
-
 static void fill_blocks(struct ut *d, int64_t base, uint64_t seed)
 {
 	for (uint64_t i = 0; i < BLOCKS; i++)
@@ -164,7 +159,7 @@ static int wrong_blocks(struct ut *d, int64_t base, uint64_t seed)
 /* Wait until all blocks are in a tier. */
 static int arrived(struct ut *d, int64_t base, int tier)
 {
-	uint64_t until = ut_now() + 10 * UT_NSEC, i;
+	uint64_t until = ut_now() + ut_limit(10000), i;
 
 	for (i = 0; i < BLOCKS;) {
 		if (ut_tier(d, base + i * d->block) == tier) {
@@ -488,7 +483,7 @@ static int64_t killed_server(struct __test_metadata *_metadata, struct ut *d, in
 				 TAG, 0, BLOCKS, tier));
 	ASSERT_EQ(1, read(reached[0], &c, 1));
 	kill(pid, SIGKILL);
-	EXPECT_EQ(0, ut_reap(pid, reap_ms(), &status));
+	EXPECT_EQ(0, ut_reap(pid, 1000, &status));
 	EXPECT_TRUE(WIFSIGNALED(status));
 	for (int i = 0; i < 2; i++) {
 		close(ready[i]);
@@ -586,7 +581,7 @@ TEST_F(lease, the_space_ends_first)
 	ASSERT_EQ(-EAGAIN, exchange(&s, UGM_FETCH_NOWAIT, 0));
 	ASSERT_EQ(0, ut_hint_now(&other, UGM_HINT_EVICT, TAG, 0, BLOCKS, UGM_TIER_ID_FLASH));
 	p.fd = s.lane;
-	EXPECT_EQ(1, poll(&p, 1, 2000));
+	EXPECT_EQ(1, poll(&p, 1, ut_limit(2000) / UT_MSEC));
 	EXPECT_TRUE(p.revents & POLLIN);
 	ASSERT_EQ(0, fetch(&s));
 	ut_close(&other);
@@ -622,7 +617,7 @@ TEST_F(lease, a_wait_ends_when_it_should)
 	}
 	ut_sleep_ms(100);
 	kill(pid, SIGKILL);
-	EXPECT_EQ(0, ut_reap(pid, reap_ms(), &status));
+	EXPECT_EQ(0, ut_reap(pid, 1000, &status));
 	EXPECT_TRUE(WIFSIGNALED(status));
 }
 

@@ -186,7 +186,7 @@ int ut_close(struct ut *d)
  */
 int ut_idle(int fd)
 {
-	uint64_t until = ut_now() + IDLE_MS * 1000000ULL;
+	uint64_t until = ut_now() + ut_limit(IDLE_MS);
 	struct ugm_ioc_check check = { 0 };
 	struct ugm_ioc_info info;
 	int err;
@@ -742,6 +742,37 @@ bool ut_waiting_for(const char *reason)
 }
 
 /**
+ * ut_await_waiter() - until somebody sleeps in the module
+ * @reason: part of the name that debugfs gives to it
+ *
+ * Return: false if nobody does for three seconds.
+ */
+bool ut_await_waiter(const char *reason)
+{
+	uint64_t until = ut_now() + ut_limit(3000);
+
+	while (!ut_waiting_for(reason)) {
+		if (ut_now() > until)
+			return false;
+		ut_sleep_ms(10);
+	}
+	return true;
+}
+
+/**
+ * ut_limit() - a time limit
+ * @ms: milliseconds on a stock kernel
+ *
+ * Return: ns, longer by what scripts/vm says of the kernel that runs.
+ */
+uint64_t ut_limit(unsigned int ms)
+{
+	const char *slowness = getenv("UGM_SLOWNESS");
+
+	return ms * UT_MSEC * (slowness ? strtoul(slowness, NULL, 10) : 1);
+}
+
+/**
  * ut_now() - a clock
  *
  * Return: ns since some point in the past.
@@ -768,14 +799,14 @@ void ut_sleep_ms(unsigned int ms)
 /**
  * ut_reap() - wait for a child with a limit
  * @pid: child
- * @ms: milliseconds
+ * @ms: milliseconds, see ut_limit()
  * @status: out: as of waitpid()
  *
  * Return: 0, -ETIMEDOUT (it lives on), or what waitpid() says.
  */
 int ut_reap(pid_t pid, unsigned int ms, int *status)
 {
-	uint64_t until = ut_now() + ms * 1000000ULL;
+	uint64_t until = ut_now() + ut_limit(ms);
 	pid_t r;
 
 	for (;;) {

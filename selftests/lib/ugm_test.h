@@ -35,6 +35,7 @@
 #define UT_SPAN		(256ULL << 20)
 
 #define UT_NSEC		1000000000ULL
+#define UT_MSEC		1000000ULL
 
 /**
  * struct ut - a device under test
@@ -99,9 +100,11 @@ int ut_touch(volatile char *p, bool write);
 /* Failures on purpose, see kmod/inject.c */
 int ut_inject(const char *what);
 bool ut_waiting_for(const char *reason);
+bool ut_await_waiter(const char *reason);
 
 /* Time, processes, the kernel's log */
 uint64_t ut_now(void);
+uint64_t ut_limit(unsigned int ms);
 void ut_sleep_ms(unsigned int ms);
 int ut_reap(pid_t pid, unsigned int ms, int *status);
 int ut_log_open(void);
