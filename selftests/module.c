@@ -103,6 +103,53 @@ TEST(again_and_again)
 	EXPECT_EQ(0, ut_unload());
 }
 
+/* What only a loaded module has. */
+static const char *const traces[] = {
+	"/sys/module/ugm",
+	"/sys/bus/platform/drivers/ugm",
+	"/sys/bus/platform/devices/ugm.0",
+	"/sys/bus/platform/devices/ugm.1",
+	"/sys/class/misc/ugm0",
+	"/sys/class/misc/ugm1",
+	"/sys/kernel/debug/ugm",
+	"/dev/ugm0",
+	"/dev/ugm1",
+};
+
+/* Each step of loading fails in turn: it undoes those before, and no more. */
+TEST(each_step_of_loading_fails)
+{
+	char params[128];
+	int step, err;
+	struct ut d;
+	size_t i;
+
+	for (step = 1;; step++) {
+		snprintf(params, sizeof(params),
+			 "fail_init=%d devices=2 block_size=64K gpu_mem=4M host_mem=4M", step);
+		err = ut_load(params);
+		if (!err)
+			break;
+		ASSERT_EQ(-ENOMEM, err) TH_LOG("%s", params);
+		for (i = 0; i < ARRAY_SIZE(traces); i++) {
+			EXPECT_NE(0, access(traces[i], F_OK)) TH_LOG("%s: %s", params, traces[i]);
+		}
+	}
+	/* Eight steps, and three for each of two devices. */
+	EXPECT_EQ(8 + 2 * 3 + 1, step);
+	for (i = 0; i < ARRAY_SIZE(traces); i++) {
+		EXPECT_EQ(0, access(traces[i], F_OK)) TH_LOG("%s", traces[i]);
+	}
+	ASSERT_EQ(0, ut_attach(UT_NAMESPACE, UT_NAMESPACE_LEN));
+	ASSERT_EQ(0, ut_open(&d));
+	ASSERT_EQ(0, ut_alloc_blocks(&d, 1, 3));
+	ut_fill(d.gpu, 3 * d.block, 1);
+	ASSERT_EQ(0, ut_move(&d, UGM_HINT_EVICT, 1, 0, 3, UGM_TIER_ID_FLASH));
+	EXPECT_EQ(-1, ut_compare(d.gpu, 3 * d.block, 1));
+	EXPECT_EQ(0, ut_close(&d));
+	EXPECT_EQ(0, ut_unload());
+}
+
 static int64_t fact(const char *device, const char *name)
 {
 	char path[128], text[64] = "";
