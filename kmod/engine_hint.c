@@ -80,7 +80,8 @@ static void prefetch(struct apply *a, struct ugm_block *b)
 		return;
 	}
 	if (home == a->h->tier) {
-		if (t && !t->copy && t->phase == UGM_PHASE_QUEUED)
+		/* What was leaving stays, also from under way; a demand keeps its own. */
+		if (t && !t->copy && !ugm_state_pins(b->state))
 			ugm_transfer_refuse(a->e, t, UGM_REFUSED_CANCELLED);
 		refuse(a, UGM_REFUSED_RESIDENT, 1);
 		return;

@@ -37,7 +37,7 @@ struct host {
 	struct test_range ranges[NR_RANGES];
 	u64 seed; /* of what happens */
 	u64 delay_seed; /* of when real moves finish; 0: at once */
-	bool rough; /* pages are held, written unannounced, touched by the CPU */
+	bool rough; /* pages held, written unannounced, touched; hints at any time */
 	u64 transfers;
 	u64 hints;
 	u64 versions;
@@ -318,7 +318,8 @@ static void check(struct host *h)
 	assert_int_equal(ugm_pure_warnings, 0);
 }
 
-static void give_hint(struct host *h)
+/* @running: a launch or a touch is under way. */
+static void give_hint(struct host *h, bool running)
 {
 	static const u8 down[] = { UGM_TIER_HOST, UGM_TIER_FLASH };
 	struct test_range *r = &h->ranges[pick(h, NR_RANGES)];
@@ -331,6 +332,8 @@ static void give_hint(struct host *h)
 	hint->at = pick(h, 4) ? h->s.launches + pick(h, 3) : UGM_AT_NOW;
 	hint->need = pick(h, 4) ? h->s.launches + pick(h, 20) : UGM_NEED_NONE;
 	hint->op = (u8)pick(h, UGM_NR_OPS);
+	if (running && hint->op == UGM_OP_DISCARD)
+		hint->op = UGM_OP_PREFETCH;
 	/* Pins alone could fill the tier: most are undone. */
 	if (hint->op == UGM_OP_PIN && pick(h, 4))
 		hint->op = UGM_OP_UNPIN;
@@ -357,8 +360,11 @@ static int run(struct host *h, struct ugm_demand *d)
 	int ret;
 
 	ugm_engine_begin(&h->e, d);
-	while ((ret = ugm_engine_run(&h->e, d)) == UGM_RUN_WAIT)
+	while ((ret = ugm_engine_run(&h->e, d)) == UGM_RUN_WAIT) {
 		assert_non_null((void *)h->delay_seed);
+		if (h->rough && !pick(h, 4))
+			give_hint(h, true);
+	}
 	if (ret == UGM_RUN_STUCK)
 		ugm_engine_abort(&h->e, d);
 	return ret;
@@ -526,7 +532,7 @@ static u64 stress(u64 seed, u64 delay_seed, bool rough)
 	h->rough = rough;
 	for (i = 0; i < LAUNCHES; i++) {
 		for (n = (int)pick(h, 5); n; n--)
-			give_hint(h);
+			give_hint(h, false);
 		launch(h);
 		check(h);
 		if (rough && !pick(h, 3)) {
@@ -577,7 +583,7 @@ static void random_launches(void **unused)
 	}
 }
 
-/* Pages that are held, written unannounced, and touched by the CPU. */
+/* Pages that are held, written unannounced, and touched; hints in mid-launch. */
 static void rough_host(void **unused)
 {
 	u64 seed = first_seed(), end = seed + SEEDS;
@@ -586,11 +592,75 @@ static void rough_host(void **unused)
 		stress(seed * 0xbf58476d1ce4e5b9ULL, seed, true);
 }
 
+static void hint_now(struct host *h, u8 op, u8 tier, u32 first, u32 nr)
+{
+	struct ugm_hint *hint = calloc(1, sizeof(*hint));
+
+	hint->range = &h->ranges[0].r;
+	hint->first = first;
+	hint->nr = nr;
+	hint->at = UGM_AT_NOW;
+	hint->need = UGM_NEED_NONE;
+	hint->op = op;
+	hint->tier = tier;
+	h->hints++;
+	ugm_engine_hint(&h->e, &h->s, hint);
+}
+
+/* A prefetch towards the CPU does not take from a launch what it waits for. */
+static void prefetch_under_launch(void **unused)
+{
+	struct host *h = calloc(1, sizeof(*h));
+	struct ugm_machine m = {
+		.block_bytes = 1 << 20,
+		.capacity = { [UGM_TIER_GPU] = 8 << 20, [UGM_TIER_HOST] = 8 << 20 },
+		.bandwidth = { 16000000000, 14000000000, 3200000000, 3000000000 },
+		.fault_ns = 45000,
+		.fault_batch_bytes = 2 << 20,
+	};
+	struct ugm_operand o = { .nr = 2, .mode = UGM_OPERAND_WRITE };
+	struct ugm_demand d = {
+		.space = &h->s,
+		.operands = &o,
+		.nr_operands = 1,
+		.launch = true,
+		.cause = UGM_CAUSE_DEMAND,
+		.tier = UGM_TIER_GPU,
+	}, again = d;
+	unsigned int i;
+
+	ugm_engine_init(&h->e, &ops);
+	ugm_space_init(&h->s);
+	assert_int_equal(ugm_engine_set_machine(&h->e, &m), 0);
+	make_ranges(h);
+	ugm_range_init(&h->ranges[0].r, &h->s, 0, 2, 1 << 20);
+	for (i = 0; i < 2; i++)
+		ugm_block_init(&h->ranges[0].blocks[i].b, &h->ranges[0].r, i);
+	o.range = &h->ranges[0].r;
+	assert_int_equal(run(h, &d), 0);
+	hint_now(h, UGM_OP_EVICT, UGM_TIER_HOST, 0, 2);
+	assert_int_equal(ugm_engine_drain(&h->e), 0);
+
+	/* The first block is late, so that the second waits in its queue. */
+	h->delay_seed = 1;
+	ugm_engine_begin(&h->e, &again);
+	assert_int_equal(ugm_engine_run(&h->e, &again), UGM_RUN_WAIT);
+	assert_int_equal(h->ranges[0].blocks[1].b.transfer->phase, UGM_PHASE_QUEUED);
+	hint_now(h, UGM_OP_PREFETCH, UGM_TIER_HOST, 0, 2);
+	h->delay_seed = 0;
+	assert_int_equal(ugm_engine_run(&h->e, &again), 0);
+	check_data(&h->ranges[0].blocks[1].b, UGM_TIER_GPU);
+	check(h);
+	clean_up(h);
+	free(h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_launches),
 		cmocka_unit_test(rough_host),
+		cmocka_unit_test(prefetch_under_launch),
 	};
 
 	printf("# first seed %llu (UGM_SEED)\n",

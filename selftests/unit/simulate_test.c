@@ -227,6 +227,27 @@ static void planned_moves(void **unused)
 	EXPECT(trace, "at 0 prefetch 1 0 0 gpu need=1\n", &c, 1120000);
 }
 
+/* What is on its way out when it is prefetched stays, however far it has come. */
+static void recalled(void **unused)
+{
+	static const char text[] =
+		"tensor 1 1048576 intermediate a\n"
+		"kernel 0 1000 k0 in= out=1 workspace=0\n"
+		"kernel 1 50000 k1 in= out= workspace=0\n"
+		"kernel 2 5000000 k2 in= out= workspace=0\n"
+		"kernel 3 1000 k3 in=1 out= workspace=0\n";
+	static const char started[] =
+		"option demand off\n"
+		"at 1 evict 1 0 0 flash\nat 2 prefetch 1 0 0 gpu need=3\n";
+	static const char queued[] =
+		"option demand off\n"
+		"at 1 evict 1 0 0 flash\nat 1 prefetch 1 0 0 gpu need=3\n";
+	struct ugm_config c = machine(8, 8);
+
+	EXPECT(text, started, &c, 5052000);
+	EXPECT(text, queued, &c, 5052000);
+}
+
 /* Hints are shifted by an iteration; need may reach into the next one. */
 static void hints_wrap_around(void **unused)
 {
@@ -377,6 +398,7 @@ int main(void)
 		cmocka_unit_test(clean_victims),
 		cmocka_unit_test(fault_batches),
 		cmocka_unit_test(planned_moves),
+		cmocka_unit_test(recalled),
 		cmocka_unit_test(hints_wrap_around),
 		cmocka_unit_test(demand_off),
 		cmocka_unit_test(stuck),
