@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
+#include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "launch_log.h"
 
@@ -21,4 +23,28 @@ void ugm_launch_log_line(struct ugm_output *log, u64 number, u64 begin_ns,
 	if (ugm_launch_log_digests(number))
 		fprintf(log->file, " %016" PRIx64, digest);
 	fputc('\n', log->file);
+}
+
+/**
+ * ugm_launch_fail() - say that a kernel could not be launched
+ * @trace: its trace
+ * @kernel: the kernel
+ * @iteration: from 0
+ * @error: negative errno
+ * @err: where to
+ *
+ * Context: any.
+ * Return: @error.
+ */
+int ugm_launch_fail(const struct ugm_trace *trace, u32 kernel, u64 iteration, int error,
+		    struct ugm_error *err)
+{
+	const char *why = strerror(-error);
+
+	if (error == -ENODATA)
+		why = "an operand is not in GPU memory, and under 'demand off' nothing fetches it";
+	else if (error == -ENOSPC)
+		why = "no room for its operands";
+	return ugm_fail(err, error, "%s: kernel %" PRIu32 " (%s) of iteration %" PRIu64 ": %s",
+			trace->name, kernel, trace->kernels[kernel].name, iteration + 1, why);
 }

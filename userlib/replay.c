@@ -389,9 +389,8 @@ static int one_kernel(struct replay *r, u32 kernel, u64 *next, u64 shift,
 	if (!ret && launches && ugm_launch_log_digests(times->number))
 		ret = ugm_residency_digest(r->space, &digest, NULL);
 	if (ret)
-		return ugm_fail(err, ret, "%s: kernel %u (%s) of iteration %" PRIu64 ": %s",
-				trace_of(r)->name, kernel, trace_of(r)->kernels[kernel].name,
-				shift / trace_of(r)->nr_kernels + 1, strerror(-ret));
+		return ugm_launch_fail(trace_of(r), kernel, shift / trace_of(r)->nr_kernels, ret,
+				       err);
 	if (launches)
 		ugm_launch_log_line(launches, times->number, times->begin_ns, times->end_ns,
 				    digest);

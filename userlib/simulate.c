@@ -380,11 +380,7 @@ static int iterate(struct sim *sim, u64 iteration, struct ugm_output *launches,
 		if (!ret)
 			ret = launch(sim, k, &d);
 		if (ret)
-			return ugm_fail(err, ret,
-					"%s: kernel %u (%s) of iteration %llu: %s",
-					t->name, k, t->kernels[k].name,
-					(unsigned long long)iteration + 1,
-					strerror(-ret));
+			return ugm_launch_fail(t, k, iteration, ret, err);
 		if (launches)
 			ugm_launch_log_line(launches, d.number, d.begin_ns,
 					    d.end_ns,

@@ -72,8 +72,20 @@ exits 0 "a compressed trace" simulate t.trace.gz --policy uvm "${machine[@]}" --
 check "has the same name" json gz.json 'r["trace"] == "t"'
 sed 's/^option demand on/option demand off/; /prefetch/d' s > off
 exits 1 "demand off fails where it misses" simulate t.trace --schedule off "${machine[@]}" --json off.json
+says "an operand is not in GPU memory"
 check "with null times and a reason" json off.json \
 	'"kernel" in r["error"] and r["iteration_ns"] is None and r["iterations_ns"] is None'
+
+# flashneuron needs back what is still on its way out when the backward pass begins.
+"$ugm" gen bert-base --layers 4 --batch 32 -o four.trace 2>/dev/null
+for size in 1400M 1600M; do
+	exits 0 "flashneuron with $size" simulate four.trace --policy flashneuron \
+		--gpu-mem $size --host-mem 2G --json fn.json
+	check "waits for flash alone" json fn.json \
+		'r["traffic_bytes"]["flash_to_gpu"] > 0 == r["traffic_bytes"]["gpu_to_host"]'
+done
+exits 1 "and with too little" simulate four.trace --policy flashneuron --gpu-mem 1000M
+says "finds no hole for kernel"
 
 # A machine that is too small says what fits, and that fits.
 exits 1 "too small a GPU" simulate t.trace --policy uvm --gpu-mem 8M --scale 1 --block-size 4096 --json small.json
