@@ -5,6 +5,7 @@
 
 #include "command.h"
 #include "options.h"
+#include "output.h"
 
 static const struct command {
 	const char *name;
@@ -55,13 +56,18 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	int status;
+	struct ugm_output out;
+	struct ugm_error err;
+	int status, ret;
 
+	ugm_output_standard();
 	/* A file size limit is an error of write() like a full disk. */
 	signal(SIGXFSZ, SIG_IGN);
 	status = run(argc, argv);
-	if (fflush(stdout) && status == EXIT_DONE)
-		status = complain(EXIT_FAILED,
-				  "cannot write to the standard output");
-	return status;
+	ret = ugm_output_open(&out, "-", &err);
+	if (!ret)
+		ret = ugm_output_commit(&out, &err);
+	return ret && status == EXIT_DONE ?
+		       complain(EXIT_FAILED, "%s", err.text) :
+		       status;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -8,17 +10,93 @@
 
 #include "output.h"
 
+/* Links that are followed, as many as the kernel does. */
+#define MAX_LINKS 40
+
+/* What is printed on the standard output; ugm_output_standard() */
+static struct ugm_output standard;
+
+/* A stream forgets the reason of a failed write: it is kept here. */
+static ssize_t write_all(void *cookie, const char *data, size_t len)
+{
+	struct ugm_output *o = cookie;
+	size_t done = 0;
+
+	while (done < len) {
+		ssize_t n = write(o->fd, data + done, len - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			if (!o->error)
+				o->error = errno;
+			break;
+		}
+		done += (size_t)n;
+	}
+	return (ssize_t)done;
+}
+
+static FILE *stream_of(struct ugm_output *o)
+{
+	return fopencookie(o, "w", (cookie_io_functions_t){.write = write_all});
+}
+
+/**
+ * ugm_output_standard() - from now on, remember why printing failed
+ *
+ * The stdout of this process becomes a stream that does. Without it a failed
+ * write is noticed as well, but not always its reason.
+ *
+ * Context: process context, once, before anything is printed.
+ */
+void ugm_output_standard(void)
+{
+	FILE *f;
+
+	standard.fd = STDOUT_FILENO;
+	f = stream_of(&standard);
+	if (!f)
+		return;
+	setvbuf(f, NULL, isatty(STDOUT_FILENO) ? _IOLBF : _IOFBF, BUFSIZ);
+	stdout = f;
+}
+
+/* Where a path leads: a symbolic link stays one, what it points to is written. */
+static int follow(const char *path, char **end, struct ugm_error *err)
+{
+	char *at = strdup(path), *next, target[PATH_MAX];
+	unsigned int links = 0;
+	const char *slash;
+	ssize_t n;
+
+	while (at && (n = readlink(at, target, sizeof(target) - 1)) >= 0) {
+		if (++links > MAX_LINKS) {
+			free(at);
+			return ugm_fail(err, -ELOOP, "%s: cannot write: %s",
+					path, strerror(ELOOP));
+		}
+		target[n] = '\0';
+		slash = *target == '/' ? NULL : strrchr(at, '/');
+		if (asprintf(&next, "%.*s%s", slash ? (int)(slash - at) + 1 : 0,
+			     at, target) < 0)
+			next = NULL;
+		free(at);
+		at = next;
+	}
+	*end = at;
+	return at ? 0 : ugm_fail(err, -ENOMEM, "%s: no memory", path);
+}
+
 static int open_temporary(struct ugm_output *o, mode_t mode,
 			  struct ugm_error *err)
 {
-	int fd;
-
 	if (asprintf(&o->temporary, "%s.XXXXXX", o->path) < 0) {
 		o->temporary = NULL;
 		return ugm_fail(err, -ENOMEM, "%s: no memory", o->path);
 	}
-	fd = mkostemp(o->temporary, O_CLOEXEC);
-	if (fd < 0) {
+	o->fd = mkostemp(o->temporary, O_CLOEXEC);
+	if (o->fd < 0) {
 		int error = errno;
 
 		free(o->temporary);
@@ -27,18 +105,33 @@ static int open_temporary(struct ugm_output *o, mode_t mode,
 				strerror(error));
 	}
 	/* mkostemp() makes it private; give it what open() would have. */
-	fchmod(fd, mode);
-	o->file = fdopen(fd, "w");
-	if (!o->file) {
-		close(fd);
-		return ugm_fail(err, -ENOMEM, "%s: no memory", o->path);
+	fchmod(o->fd, mode);
+	return 0;
+}
+
+static int open_file(struct ugm_output *o, struct ugm_error *err)
+{
+	struct stat st;
+	mode_t mask;
+
+	if (stat(o->path, &st)) {
+		mask = umask(0);
+		umask(mask);
+		return open_temporary(o, 0666 & ~mask, err);
 	}
+	if (S_ISREG(st.st_mode))
+		return open_temporary(o, st.st_mode & 0777, err);
+	o->fd = open(o->path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+	if (o->fd < 0)
+		return ugm_fail(err, -errno, "%s: cannot write: %s", o->path,
+				strerror(errno));
 	return 0;
 }
 
 /**
  * ugm_output_open() - begin to write a file
- * @o: filled; ugm_output_commit() or ugm_output_discard() ends it
+ * @o: filled; ugm_output_commit() or ugm_output_discard() ends it, until when
+ * it must stay where it is
  * @path: where to; "-" for the standard output
  * @err: why not
  *
@@ -48,35 +141,23 @@ static int open_temporary(struct ugm_output *o, mode_t mode,
 int ugm_output_open(struct ugm_output *o, const char *path,
 		    struct ugm_error *err)
 {
-	struct stat st;
-	mode_t mask;
 	int ret;
 
 	memset(o, 0, sizeof(*o));
+	o->fd = -1;
 	if (!strcmp(path, "-")) {
 		o->file = stdout;
 		return 0;
 	}
-	/* A symbolic link stays one: what it points to is replaced. */
-	o->path = realpath(path, NULL);
-	if (!o->path)
-		o->path = strdup(path);
-	if (!o->path)
-		return ugm_fail(err, -ENOMEM, "%s: no memory", path);
-	if (!stat(path, &st)) {
-		if (S_ISREG(st.st_mode)) {
-			ret = open_temporary(o, st.st_mode & 0777, err);
-			goto out;
-		}
-		o->file = fopen(path, "we");
-		ret = o->file ? 0 : ugm_fail(err, -errno, "%s: cannot write: %s",
-					     path, strerror(errno));
-		goto out;
+	ret = follow(path, &o->path, err);
+	if (ret)
+		return ret;
+	ret = open_file(o, err);
+	if (!ret) {
+		o->file = stream_of(o);
+		if (!o->file)
+			ret = ugm_fail(err, -ENOMEM, "%s: no memory", path);
 	}
-	mask = umask(0);
-	umask(mask);
-	ret = open_temporary(o, 0666 & ~mask, err);
-out:
 	if (ret)
 		ugm_output_discard(o);
 	return ret;
@@ -85,6 +166,15 @@ out:
 static const char *name_of(const struct ugm_output *o)
 {
 	return o->path ? o->path : "(standard output)";
+}
+
+/* All that was printed so far is on its way, or why not. */
+static int flush(struct ugm_output *o)
+{
+	bool failed = fflush(o->file) || ferror(o->file);
+	int error = o->file == stdout ? standard.error : o->error;
+
+	return error || !failed ? error : EIO;
 }
 
 /**
@@ -97,18 +187,16 @@ static const char *name_of(const struct ugm_output *o)
  */
 int ugm_output_commit(struct ugm_output *o, struct ugm_error *err)
 {
-	int error = 0;
+	int error = flush(o);
 
-	/* An earlier write may have failed; the reason shows again, or is lost. */
-	if (fflush(o->file))
+	if (!error && o->temporary && fsync(o->fd))
 		error = errno;
-	else if (ferror(o->file))
-		error = EIO;
-	if (!error && o->temporary && fsync(fileno(o->file)))
-		error = errno;
-	if (o->file != stdout && fclose(o->file) && !error)
-		error = errno;
+	if (o->file != stdout)
+		fclose(o->file);
 	o->file = NULL;
+	if (o->path && close(o->fd) && !error)
+		error = errno;
+	o->fd = -1;
 	if (!error && o->temporary && rename(o->temporary, o->path))
 		error = errno;
 	if (error) {
@@ -132,6 +220,9 @@ void ugm_output_discard(struct ugm_output *o)
 {
 	if (o->file && o->file != stdout)
 		fclose(o->file);
+	/* One that was never opened is all zero. */
+	if (o->path && o->fd >= 0)
+		close(o->fd);
 	if (o->temporary)
 		unlink(o->temporary);
 	free(o->temporary);

@@ -11,7 +11,9 @@
  *
  * A regular file is written whole or not at all: into a temporary file beside
  * it, renamed when all of it is on its way to the disk. "-" is the standard
- * output; pipes, terminals and devices are written directly.
+ * output; pipes, terminals and devices are written directly. A symbolic link is
+ * followed, also one to a file that is not there yet. A write that fails shows
+ * when the file is committed, with its reason.
  */
 
 /**
@@ -19,13 +21,18 @@
  * @file: write here
  * @path: where it will be
  * @temporary: where it is, or NULL where it is written directly
+ * @fd: behind @file, or -1
+ * @error: errno of the first write that failed, or 0
  */
 struct ugm_output {
 	FILE *file;
 	char *path;
 	char *temporary;
+	int fd;
+	int error;
 };
 
+void ugm_output_standard(void);
 int ugm_output_open(struct ugm_output *o, const char *path,
 		    struct ugm_error *err);
 int ugm_output_commit(struct ugm_output *o, struct ugm_error *err);

@@ -26,25 +26,66 @@ exits 0 "through a symbolic link" plan t.trace --policy uvm -o d/link
 check "the link stays" test -L d/link
 check "what it points to is new" test "$(grep -c '^at' d/s)" = 0
 
+ln -s ../far/there d/dangling
+ln -s dangling d/twice
+mkdir far
+exits 0 "through links to nothing" plan t.trace --policy uvm -o d/twice
+check "the links stay" test -L d/twice -a -L d/dangling
+check "what they point to is there" grep -q '^# ugm-schedule 1' far/there
+ln -s "$PWD/far/absolute" d/absolute
+exits 0 "through an absolute one" plan t.trace --policy uvm -o d/absolute
+check "which is there" test -f far/absolute
+ln -s nowhere/s d/lost
+exits 1 "a link into no folder" plan t.trace --policy uvm -o d/lost
+says "No such file"
+ln -s loop d/loop
+exits 1 "a link to itself" plan t.trace --policy uvm -o d/loop
+says "Too many levels"
+rm d/twice d/dangling d/absolute d/lost d/loop
+check "and nothing else is left there" alone d 's|link'
+
 (umask 027; "$ugm" plan t.trace --policy uvm -o d/new)
 check "a new file has the usual mode" test "$(stat -c %a d/new)" = 640
 
 exits 1 "a folder that does not exist" plan t.trace --policy uvm -o no/s
 says "no/s: cannot write: No such file"
 exits 1 "a folder as a file" plan t.trace --policy uvm -o d
-exits 1 "a full device" plan t.trace --policy deepum -o /dev/full
-says "No space left"
+# Whether the first write fails or the last: the reason is told.
+for policy in uvm deepum; do
+	exits 1 "a full device" plan t.trace --policy $policy -o /dev/full
+	says "/dev/full: cannot write: No space left"
+done
+exits 1 "a full device for a trace" gen bert-base --layers 1 -o /dev/full
+says "/dev/full: cannot write: No space left"
+exits 1 "for a timeline" simulate t.trace --policy uvm --perfetto /dev/full
+says "/dev/full: cannot write: No space left"
+exits 1 "for a log of launches" simulate t.trace --policy uvm --launches /dev/full
+says "/dev/full: cannot write: No space left"
 (ulimit -f 1 && exec "$ugm" gen bert-base --layers 2 -o limited 2>.err)
 check "a file size limit is a failure" test $? = 1
 check "which leaves no file" test -z "$(ls -d limited* 2>/dev/null)"
-"$ugm" plan t.trace --policy deepum -o - > /dev/full 2>.err
-check "a full standard output is noticed" test $? = 1
-"$ugm" simulate t.trace --policy uvm > /dev/full 2>.err
-check "also of a table" test $? = 1
-"$ugm" --help > /dev/full 2>.err
-check "by help too" test $? = 1
-"$ugm" simulate t.trace --policy uvm --json - > /dev/full 2>.err
-check "also of JSON" test $? = 1
+
+# Usage: full TEXT ARGUMENT...
+full()
+{
+	local text=$1 got=0
+
+	shift
+	: > .out
+	"$ugm" "$@" > /dev/full 2>.err || got=$?
+	[ $got = 1 ] && [ "$(wc -l < .err)" = 1 ] && grep -q ': cannot write: No space left' .err
+	verdict $? "a full standard output: $text"
+}
+
+full "a schedule" plan t.trace --policy deepum -o -
+full "a table" simulate t.trace --policy uvm
+full "help" --help
+full "help of a verb" simulate --help
+full "JSON" simulate t.trace --policy uvm --json -
+full "much JSON" analyze t.trace --json
+full "an analysis" analyze t.trace
+full "CSV" compare t.trace --policies uvm --csv
+full "a page" compare t.trace --policies uvm --html -
 
 "$ugm" plan t.trace --policy deepum -o a
 "$ugm" plan t.trace --policy deepum -o - > b
