@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include <inttypes.h>
-#include <json-c/json.h>
 #include <stdlib.h>
 
 #include "command.h"
+#include "device.h"
 #include "options.h"
 #include "vitality.h"
 
@@ -209,16 +209,6 @@ static void show(const struct analysis *a, const struct ugm_config *c)
 	       share(a->host_byte_ns, a->byte_ns) * 100);
 }
 
-static void add_u64(struct json_object *o, const char *key, u64 v)
-{
-	json_object_object_add(o, key, json_object_new_uint64(v));
-}
-
-static void add_double(struct json_object *o, const char *key, double v)
-{
-	json_object_object_add(o, key, json_object_new_double(v));
-}
-
 static struct json_object *lengths_json(const struct analysis *a)
 {
 	struct json_object *list = json_object_new_array(), *o;
@@ -231,53 +221,50 @@ static struct json_object *lengths_json(const struct analysis *a)
 		json_object_object_add(o, "below_ns",
 			l->below_ns == U64_MAX ? NULL :
 				json_object_new_uint64(l->below_ns));
-		add_u64(o, "periods", l->nr);
-		add_u64(o, "bytes", l->bytes);
-		add_u64(o, "longer_than_flash_round_trip", l->flash);
-		add_u64(o, "longer_than_host_round_trip", l->host);
+		json_add_u64(o, "periods", l->nr);
+		json_add_u64(o, "bytes", l->bytes);
+		json_add_u64(o, "longer_than_flash_round_trip", l->flash);
+		json_add_u64(o, "longer_than_host_round_trip", l->host);
 		json_object_array_add(list, o);
 	}
 	return list;
 }
 
-static void show_json(const struct analysis *a)
+static int show_json(const struct analysis *a)
 {
 	struct json_object *o = json_object_new_object();
 	struct json_object *curve = json_object_new_array(), *point;
 	const struct ugm_trace *t = a->trace;
 	u32 k;
 
-	json_object_object_add(o, "schema",
-			       json_object_new_string("ugm.analysis/1"));
-	json_object_object_add(o, "trace", json_object_new_string(t->name));
-	add_u64(o, "tensors", t->nr_tensors);
-	add_u64(o, "kernels", t->nr_kernels);
-	add_u64(o, "ideal_ns", t->ideal_ns);
-	add_u64(o, "global_bytes", a->global_bytes);
-	add_u64(o, "peak_live_bytes", a->live[a->peak]);
-	add_u64(o, "peak_kernel", a->peak);
-	add_u64(o, "largest_kernel_bytes", a->active[a->largest]);
-	add_u64(o, "largest_kernel", a->largest);
-	add_u64(o, "over_capacity_ns", a->over_ns);
-	add_double(o, "inactive_fraction", a->inactive);
-	add_u64(o, "periods", a->periods);
-	add_u64(o, "wrapping_periods", a->wrapping);
+	json_add_text(o, "schema", "ugm.analysis/1");
+	json_add_text(o, "trace", t->name);
+	json_add_u64(o, "tensors", t->nr_tensors);
+	json_add_u64(o, "kernels", t->nr_kernels);
+	json_add_u64(o, "ideal_ns", t->ideal_ns);
+	json_add_u64(o, "global_bytes", a->global_bytes);
+	json_add_u64(o, "peak_live_bytes", a->live[a->peak]);
+	json_add_u64(o, "peak_kernel", a->peak);
+	json_add_u64(o, "largest_kernel_bytes", a->active[a->largest]);
+	json_add_u64(o, "largest_kernel", a->largest);
+	json_add_u64(o, "over_capacity_ns", a->over_ns);
+	json_add_double(o, "inactive_fraction", a->inactive);
+	json_add_u64(o, "periods", a->periods);
+	json_add_u64(o, "wrapping_periods", a->wrapping);
 	json_object_object_add(o, "periods_by_length", lengths_json(a));
-	add_double(o, "fraction_beyond_flash_round_trip",
-		   share(a->flash_byte_ns, a->byte_ns));
-	add_double(o, "fraction_beyond_host_round_trip",
-		   share(a->host_byte_ns, a->byte_ns));
+	json_add_double(o, "fraction_beyond_flash_round_trip",
+			share(a->flash_byte_ns, a->byte_ns));
+	json_add_double(o, "fraction_beyond_host_round_trip",
+			share(a->host_byte_ns, a->byte_ns));
 	for (k = 0; k < t->nr_kernels; k++) {
 		point = json_object_new_object();
-		add_u64(point, "start_ns", a->start_ns[k]);
-		add_u64(point, "live_bytes", a->live[k]);
-		add_u64(point, "active_bytes", a->active[k]);
+		json_add_u64(point, "start_ns", a->start_ns[k]);
+		json_add_u64(point, "live_bytes", a->live[k]);
+		json_add_u64(point, "active_bytes", a->active[k]);
 		json_object_array_add(curve, point);
 	}
 	json_object_object_add(o, "curve", curve);
-	puts(json_object_to_json_string_ext(o, JSON_C_TO_STRING_PRETTY |
-					       JSON_C_TO_STRING_NOSLASHESCAPE));
-	json_object_put(o);
+	return json_print(o);
 }
 
 static int analyze(const char *path, const struct analyze_options *o,
@@ -298,7 +285,7 @@ static int analyze(const char *path, const struct analyze_options *o,
 	if (analyse(trace, config, &v, &a))
 		status = complain(EXIT_FAILED, "no memory");
 	else if (o->json)
-		show_json(&a);
+		status = show_json(&a);
 	else
 		show(&a, config);
 	free(a.live);

@@ -154,25 +154,20 @@ static int write_page(const struct comparison *c, const char *path,
 static int show(const struct comparison *c, const struct compare_options *o,
 		const struct ugm_config *config)
 {
-	struct ugm_error err;
-
 	if (o->html) {
 		int status = write_page(c, o->html, config);
 
 		if (status != EXIT_DONE || !strcmp(o->html, "-"))
 			return status;
 	}
-	if (o->json) {
-		if (ugm_result_write_json(ugm_result_json(config, c->results,
-							  c->nr_results),
-					  "-", &err))
-			return complain(EXIT_FAILED, "%s", err.text);
-	} else if (o->csv) {
+	if (o->json)
+		return json_print(
+			ugm_result_json(config, c->results, c->nr_results));
+	if (o->csv)
 		ugm_result_write_csv(stdout, c->results, c->nr_results);
-	} else {
+	else
 		ugm_result_write_table(stdout, config, c->results,
 				       c->nr_results);
-	}
 	return EXIT_DONE;
 }
 

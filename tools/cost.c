@@ -6,6 +6,7 @@
 #include "command.h"
 #include "cost.h"
 #include "device.h"
+#include "json.h"
 #include "noise.h"
 #include "page_model.h"
 #include "perfetto.h"
@@ -312,7 +313,7 @@ static int report(const struct cost_options *o, const struct ugm_config *config,
 	struct ugm_error err;
 
 	if (o->json &&
-	    ugm_result_write_json(ugm_result_json(config, result, 1), o->json, &err))
+	    ugm_json_write(ugm_result_json(config, result, 1), o->json, &err))
 		return complain(EXIT_FAILED, "%s", err.text);
 	if (*result->error.text)
 		return complain(EXIT_FAILED, "%s", result->error.text);

@@ -101,11 +101,9 @@ int device_other_space(struct ugm *space, const char *path, uint64_t *id)
  */
 int json_print(struct json_object *root)
 {
-	const char *text = json_object_to_json_string_ext(root, JSON_C_TO_STRING_PRETTY |
-							  JSON_C_TO_STRING_SPACED |
-							  JSON_C_TO_STRING_NOSLASHESCAPE);
-	int failed = !text || puts(text) == EOF || fflush(stdout);
+	struct ugm_error err;
 
-	json_object_put(root);
-	return failed ? complain(EXIT_FAILED, "standard output: %s", strerror(errno)) : EXIT_DONE;
+	return ugm_json_write(root, "-", &err) ?
+		       complain(EXIT_FAILED, "%s", err.text) :
+		       EXIT_DONE;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <inttypes.h>
-#include <json-c/json.h>
 #include <stdlib.h>
 
+#include "json.h"
 #include "output.h"
 #include "report.h"
 
@@ -177,8 +177,7 @@ static void add_worst(struct json_object *o, const struct report_row *row)
 		one = json_object_new_object();
 		json_object_object_add(one, "kernel",
 				       json_object_new_uint64(worst[i]));
-		json_object_object_add(one, "name", json_object_new_string(
-				row->trace->kernels[worst[i]].name));
+		json_add_text(one, "name", row->trace->kernels[worst[i]].name);
 		json_object_object_add(one, "stall_ns", json_object_new_uint64(
 				ugm_record_stall(row->record, row->trace,
 						 worst[i])));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <inttypes.h>
 
+#include "json.h"
 #include "output.h"
 #include "perfetto.h"
 
@@ -21,20 +22,6 @@ static const char *const causes[UGM_NR_CAUSES] = {
 	[UGM_CAUSE_TOUCH] = "touch",
 };
 
-static void quote(FILE *f, const char *text)
-{
-	fputc('"', f);
-	for (; *text; text++) {
-		if (*text == '"' || *text == '\\')
-			fprintf(f, "\\%c", *text);
-		else if ((unsigned char)*text < 0x20)
-			fprintf(f, "\\u%04x", (unsigned char)*text);
-		else
-			fputc(*text, f);
-	}
-	fputc('"', f);
-}
-
 static void name_track(FILE *f, int pid, int tid, const char *kind,
 		       const char *name)
 {
@@ -48,7 +35,7 @@ static void slice(FILE *f, int pid, int tid, u64 begin_ns, u64 end_ns,
 	fprintf(f, "{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"name\":",
 		pid, tid, (double)begin_ns / 1e3,
 		(double)(end_ns - begin_ns) / 1e3);
-	quote(f, name);
+	ugm_json_print_text(f, name);
 }
 
 static int tid_of(const struct ugm_record_move *m)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include <inttypes.h>
-#include <json-c/json.h>
 #include <math.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "output.h"
+#include "json.h"
 #include "result.h"
+#include "utf8.h"
 
 /* The directions of traffic, as results name them. */
 static const struct {
@@ -111,47 +111,35 @@ static void add(struct json_object *o, const char *key, struct json_object *v)
 	json_object_object_add(o, key, v);
 }
 
-static void add_u64(struct json_object *o, const char *key, u64 v)
-{
-	add(o, key, json_object_new_uint64(v));
-}
-
-static void add_string(struct json_object *o, const char *key, const char *v)
-{
-	add(o, key, json_object_new_string(v));
-}
-
 static struct json_object *config_json(const struct ugm_config *c)
 {
 	struct json_object *o = json_object_new_object();
 
-	add_string(o, "preset", c->preset);
-	add_string(o, "units",
-		   "GB = 1e9 for bandwidths, 2^30 for capacities");
-	add_u64(o, "gpu_mem_bytes", c->gpu_mem_bytes);
-	add_u64(o, "host_mem_bytes", c->host_mem_bytes);
-	add_u64(o, "pcie_bytes_per_s", c->pcie_bytes_per_s);
-	add_u64(o, "flash_read_bytes_per_s", c->flash_read_bytes_per_s);
-	add_u64(o, "flash_write_bytes_per_s", c->flash_write_bytes_per_s);
-	add_u64(o, "gpu_latency_ns", c->gpu_latency_ns);
-	add_u64(o, "flash_latency_ns", c->flash_latency_ns);
-	add_u64(o, "fault_ns", c->fault_ns);
-	add_u64(o, "fault_batch_bytes", c->fault_batch_bytes);
-	add_string(o, "overlap",
-		   c->overlap == UGM_OVERLAP_FULL ? "full" : "none");
-	add_u64(o, "scale", c->scale);
-	add_u64(o, "block_size_bytes", c->block_size);
-	add_u64(o, "iterations", c->iterations);
-	add(o, "target_factor", json_object_new_double(c->target_factor));
-	add(o, "noise", json_object_new_double(c->noise));
-	add_u64(o, "seed", c->seed);
-	add_string(o, "noise_per", c->noise_per_name ? "name" : "call");
-	add(o, "replan", json_object_new_boolean(c->replan));
-	add_string(o, "drive", c->drive.name);
-	add(o, "drive_capacity_bytes",
-	    json_object_new_double(c->drive.capacity_bytes));
-	add(o, "drive_endurance_bytes",
-	    json_object_new_double(c->drive.endurance_bytes));
+	json_add_text(o, "preset", c->preset);
+	json_add_text(o, "units",
+		      "GB = 1e9 for bandwidths, 2^30 for capacities");
+	json_add_u64(o, "gpu_mem_bytes", c->gpu_mem_bytes);
+	json_add_u64(o, "host_mem_bytes", c->host_mem_bytes);
+	json_add_u64(o, "pcie_bytes_per_s", c->pcie_bytes_per_s);
+	json_add_u64(o, "flash_read_bytes_per_s", c->flash_read_bytes_per_s);
+	json_add_u64(o, "flash_write_bytes_per_s", c->flash_write_bytes_per_s);
+	json_add_u64(o, "gpu_latency_ns", c->gpu_latency_ns);
+	json_add_u64(o, "flash_latency_ns", c->flash_latency_ns);
+	json_add_u64(o, "fault_ns", c->fault_ns);
+	json_add_u64(o, "fault_batch_bytes", c->fault_batch_bytes);
+	json_add_text(o, "overlap",
+		      c->overlap == UGM_OVERLAP_FULL ? "full" : "none");
+	json_add_u64(o, "scale", c->scale);
+	json_add_u64(o, "block_size_bytes", c->block_size);
+	json_add_u64(o, "iterations", c->iterations);
+	json_add_double(o, "target_factor", c->target_factor);
+	json_add_double(o, "noise", c->noise);
+	json_add_u64(o, "seed", c->seed);
+	json_add_text(o, "noise_per", c->noise_per_name ? "name" : "call");
+	json_add_bool(o, "replan", c->replan);
+	json_add_text(o, "drive", c->drive.name);
+	json_add_double(o, "drive_capacity_bytes", c->drive.capacity_bytes);
+	json_add_double(o, "drive_endurance_bytes", c->drive.endurance_bytes);
 	return o;
 }
 
@@ -164,9 +152,8 @@ static struct json_object *wear_json(const struct ugm_config *c,
 	struct ugm_drive_wear wear;
 
 	ugm_drive_wear(&c->drive, bytes, r->iteration_ns, &wear);
-	add_u64(o, "written_bytes", wear.bytes);
-	add(o, "drive_writes_per_day",
-	    json_object_new_double(wear.drive_writes_per_day));
+	json_add_u64(o, "written_bytes", wear.bytes);
+	json_add_double(o, "drive_writes_per_day", wear.drive_writes_per_day);
 	add(o, "lifetime_years", isfinite(wear.lifetime_years) ?
 		json_object_new_double(wear.lifetime_years) : NULL);
 	return o;
@@ -180,14 +167,14 @@ static struct json_object *result_json(const struct ugm_config *c,
 	unsigned int i;
 	u64 n;
 
-	add_string(o, "trace", r->trace);
-	add_string(o, "policy", r->policy);
+	json_add_text(o, "trace", r->trace);
+	json_add_text(o, "policy", r->policy);
 	if (*r->error.text) {
-		add_string(o, "error", r->error.text);
+		json_add_text(o, "error", r->error.text);
 		add(o, "exact", NULL);
 		add(o, "iteration_ns", NULL);
 		add(o, "iterations_ns", NULL);
-		add_u64(o, "ideal_ns", r->ideal_ns);
+		json_add_u64(o, "ideal_ns", r->ideal_ns);
 		add(o, "stall_ns", NULL);
 		add(o, "fraction_of_ideal", NULL);
 		add(o, "traffic_bytes", NULL);
@@ -196,27 +183,28 @@ static struct json_object *result_json(const struct ugm_config *c,
 		add(o, "peak_rss_bytes", NULL);
 		return o;
 	}
-	add(o, "exact", json_object_new_boolean(!r->inexact));
-	add_u64(o, "iteration_ns", r->iteration_ns);
+	json_add_bool(o, "exact", !r->inexact);
+	json_add_u64(o, "iteration_ns", r->iteration_ns);
 	list = json_object_new_array();
 	for (n = 0; n < r->iterations; n++)
 		json_object_array_add(list, json_object_new_uint64(
 						    r->iterations_ns[n]));
 	add(o, "iterations_ns", list);
-	add_u64(o, "ideal_ns", r->ideal_ns);
-	add_u64(o, "stall_ns", r->iteration_ns - r->ideal_ns);
+	json_add_u64(o, "ideal_ns", r->ideal_ns);
+	json_add_u64(o, "stall_ns", r->iteration_ns - r->ideal_ns);
 	fraction = json_object_new_double(fraction_of_ideal(r));
 	json_object_set_serializer(fraction, json_object_double_to_json_string,
 				   (void *)"%.9f", NULL);
 	add(o, "fraction_of_ideal", fraction);
 	traffic = json_object_new_object();
 	for (i = 0; i < ARRAY_SIZE(directions); i++)
-		add_u64(traffic, directions[i].name,
+		json_add_u64(
+			traffic, directions[i].name,
 			r->traffic_bytes[directions[i].src][directions[i].dst]);
 	add(o, "traffic_bytes", traffic);
 	add(o, "flash_wear", wear_json(c, r));
-	add_u64(o, "plan_ns", r->plan_ns);
-	add_u64(o, "peak_rss_bytes", r->peak_rss_bytes);
+	json_add_u64(o, "plan_ns", r->plan_ns);
+	json_add_u64(o, "peak_rss_bytes", r->peak_rss_bytes);
 	return o;
 }
 
@@ -239,53 +227,30 @@ struct json_object *ugm_result_json(const struct ugm_config *config,
 
 	for (i = 0; i < nr; i++)
 		json_object_array_add(list, result_json(config, &results[i]));
-	add_string(o, "schema", "ugm.result/1");
+	json_add_text(o, "schema", "ugm.result/1");
 	add(o, "config", config_json(config));
 	add(o, "results", list);
 	return o;
 }
 
-/**
- * ugm_result_write_json() - write JSON to a file
- * @json: object; given up
- * @path: file, or "-" for the standard output
- * @err: why not
- *
- * Context: may sleep.
- * Return: 0, or a negative errno.
- */
-int ugm_result_write_json(struct json_object *json, const char *path,
-			  struct ugm_error *err)
-{
-	struct ugm_output o;
-	int ret;
-
-	ret = ugm_output_open(&o, path, err);
-	if (!ret) {
-		fputs(json_object_to_json_string_ext(
-			      json, JSON_C_TO_STRING_PRETTY |
-				    JSON_C_TO_STRING_NOSLASHESCAPE), o.file);
-		fputc('\n', o.file);
-		ret = ugm_output_commit(&o, err);
-	}
-	json_object_put(json);
-	return ret;
-}
-
 /* A field of RFC 4180. */
 static void csv_text(FILE *out, const char *text)
 {
-	if (!strpbrk(text, ",\"\r\n")) {
-		fputs(text, out);
-		return;
+	bool quoted = strpbrk(text, ",\"\r\n");
+	size_t len;
+
+	if (quoted)
+		fputc('"', out);
+	for (; *text; text += len ? len : 1) {
+		len = ugm_utf8_length(text);
+		if (!len)
+			fputs(UGM_UTF8_REPLACEMENT, out);
+		else
+			fprintf(out, "%s%.*s", *text == '"' ? "\"" : "",
+				(int)len, text);
 	}
-	fputc('"', out);
-	for (; *text; text++) {
-		if (*text == '"')
-			fputc('"', out);
-		fputc(*text, out);
-	}
-	fputc('"', out);
+	if (quoted)
+		fputc('"', out);
 }
 
 /**

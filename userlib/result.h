@@ -66,8 +66,6 @@ void ugm_result_free(struct ugm_result *r);
 struct json_object *ugm_result_json(const struct ugm_config *config,
 				    const struct ugm_result *results,
 				    unsigned int nr);
-int ugm_result_write_json(struct json_object *json, const char *path,
-			  struct ugm_error *err);
 void ugm_result_write_csv(FILE *out, const struct ugm_result *results,
 			  unsigned int nr);
 void ugm_result_write_table(FILE *out, const struct ugm_config *config,
