@@ -8,22 +8,16 @@
 #include "units.h"
 
 /**
- * struct gen_options - what the command line says
+ * struct gen_command - what the command line says
  * @output: where to
- * @gpu: whose roofline
- * @batch: sequences
- * @optimizer: enum ugm_optimizer
- * @shape: numbers that replace those of the model, where not zero
+ * @gen: what
  */
-struct gen_options {
+struct gen_command {
 	const char *output;
-	const struct ugm_gpu *gpu;
-	u64 batch;
-	u32 optimizer;
-	struct ugm_transformer shape;
+	struct ugm_gen_options gen;
 };
 
-#define GEN(field) offsetof(struct gen_options, field)
+#define GEN(field) offsetof(struct gen_command, gen.field)
 
 static int option_gpu(const char *what, const char *text, void *target,
 		      struct ugm_error *err)
@@ -38,100 +32,137 @@ static int option_optimizer(const char *what, const char *text, void *target,
 			    struct ugm_error *err)
 {
 	static const char *const names[] = { "adam", "sgd" };
+	u32 *optimizer = target;
+	int ret;
+
+	ret = ugm_parse_choice(what, text, names, ARRAY_SIZE(names), optimizer,
+			       err);
+	*optimizer += UGM_OPTIMIZER_ADAM;
+	return ret;
+}
+
+static int option_mode(const char *what, const char *text, void *target,
+		       struct ugm_error *err)
+{
+	static const char *const names[] = { "train", "prefill", "decode" };
 
 	return ugm_parse_choice(what, text, names, ARRAY_SIZE(names), target,
 				err);
 }
 
+static int option_type(const char *what, const char *text, void *target,
+		       struct ugm_error *err)
+{
+	static const char *const names[] = { "fp32", "half" };
+
+	return ugm_parse_choice(what, text, names, ARRAY_SIZE(names), target,
+				err);
+}
+
+static int option_attention(const char *what, const char *text, void *target,
+			    struct ugm_error *err)
+{
+	static const char *const names[] = { "eager", "fused" };
+	u32 *attention = target;
+	int ret;
+
+	ret = ugm_parse_choice(what, text, names, ARRAY_SIZE(names), attention,
+			       err);
+	*attention += UGM_ATTENTION_EAGER;
+	return ret;
+}
+
 static const struct option_spec gen_options[] = {
-	{ "o", "FILE", option_string, GEN(output), false,
-	  "where to; - for the standard output" },
+	{ "o", "FILE", option_string, offsetof(struct gen_command, output),
+	  false, "where to; - for the standard output" },
 	{ "batch", "N", option_count, GEN(batch), false,
-	  "sequences of a batch (8)" },
-	{ "seq", "N", option_count, GEN(shape.seq), false,
-	  "tokens of a sequence (the model's)" },
+	  "sequences or images of a batch (8)" },
+	{ "mode", "train|prefill|decode", option_mode, GEN(mode), false,
+	  "an iteration of training (default), or of a decoder's inference" },
+	{ "tokens", "N", option_count, GEN(tokens), false,
+	  "tokens that an iteration decodes, one after the other (1)" },
 	{ "optimizer", "adam|sgd", option_optimizer, GEN(optimizer), false,
 	  "how parameters are updated (adam)" },
+	{ "lora", "RANK", option_count, GEN(lora), false,
+	  "train low-rank adapters instead of the model" },
+	{ "recompute", NULL, NULL, GEN(recompute), false,
+	  "keep only what enters a layer, and compute the rest again" },
+	{ "attention", "eager|fused", option_attention, GEN(attention), false,
+	  "scores in memory, or one kernel (the model's)" },
+	{ "type", "fp32|half", option_type, GEN(type), false,
+	  "numbers of four bytes, or of two with tensor cores (fp32)" },
 	{ "gpu", "NAME", option_gpu, GEN(gpu), false,
 	  "whose roofline gives the durations (a100-40gb)" },
+	{ "seq", "N", option_count, GEN(shape.seq), false,
+	  "tokens of a sequence, and of the key-value cache (the model's)" },
+	{ "image", "N", option_count, GEN(shape.image), false,
+	  "height and width of an image (the model's)" },
 	{ "layers", "N", option_count, GEN(shape.layers), false,
 	  "layers, instead of the model's" },
 	{ "hidden", "N", option_count, GEN(shape.hidden), false,
 	  "width, instead of the model's" },
 	{ "heads", "N", option_count, GEN(shape.heads), false,
 	  "attention heads, instead of the model's" },
+	{ "kv-heads", "N", option_count, GEN(shape.kv_heads), false,
+	  "heads of keys and values, instead of the model's" },
 	{ "inner", "N", option_count, GEN(shape.inner), false,
 	  "width of the feed-forward network, instead of the model's" },
 	{ "vocabulary", "N", option_count, GEN(shape.vocabulary), false,
-	  "tokens, instead of the model's" },
+	  "tokens there are, instead of the model's" },
 	{}
 };
 
 static void list_models(FILE *out)
 {
+	const struct ugm_model *m;
 	unsigned int i;
 
 	fputs("models:\n", out);
-	for (i = 0; i < ugm_nr_transformers; i++)
-		fprintf(out, "  %-12s %7.2f M parameters, sequences of %llu\n",
-			ugm_transformers[i].name,
-			(double)ugm_transformers[i].parameters / 1e6,
-			(unsigned long long)ugm_transformers[i].seq);
-	fprintf(out, "  %-12s as bert-base, to be given another shape\n",
-		"transformer");
+	for (i = 0; (m = ugm_model_at(i)); i++)
+		fprintf(out, "  %-12s %10.2f M parameters, %s of %llu\n",
+			m->name, (double)m->parameters / 1e6,
+			m->shape.image ? "images" : "sequences",
+			(unsigned long long)(m->shape.image ? m->shape.image :
+							      m->shape.seq));
 	fputs("GPUs:\n", out);
 	for (i = 0; i < ugm_nr_gpus; i++)
-		fprintf(out, "  %-12s %5.1f TFLOP/s, %llu GB/s\n",
+		fprintf(out,
+			"  %-12s %5.1f TFLOP/s, %5.1f with tensor cores, %llu GB/s\n",
 			ugm_gpus[i].name,
 			(double)ugm_gpus[i].flops_per_s / 1e12,
+			(double)ugm_gpus[i].half_flops_per_s / 1e12,
 			(unsigned long long)(ugm_gpus[i].bytes_per_s /
 					     1000000000));
 }
 
-static void replace(u64 *number, u64 given)
+static int gen(const char *model, struct gen_command *c)
 {
-	if (given)
-		*number = given;
-}
-
-static int gen(const char *model, const struct gen_options *o)
-{
-	struct ugm_gen_options options = {
-		.gpu = o->gpu,
-		.batch = o->batch,
-		.optimizer = o->optimizer,
-	};
-	const struct ugm_transformer *t;
 	struct ugm_gen_summary summary;
 	struct ugm_error err;
+	char trained[64] = "";
 	int ret;
 
-	t = ugm_transformer_find(!strcmp(model, "transformer") ? "bert-base" :
-								 model, &err);
-	if (!t) {
-		complain(EXIT_USAGE, "%s, transformer", err.text);
+	c->gen.model = ugm_model_find(model, &err);
+	if (!c->gen.model) {
+		complain(EXIT_USAGE, "%s", err.text);
 		list_models(stderr);
 		return EXIT_USAGE;
 	}
-	if (!o->output)
+	if (!c->output)
 		return complain(EXIT_USAGE, "-o is missing: where to write");
-	options.shape = *t;
-	options.shape.name = model;
-	replace(&options.shape.seq, o->shape.seq);
-	replace(&options.shape.layers, o->shape.layers);
-	replace(&options.shape.hidden, o->shape.hidden);
-	replace(&options.shape.heads, o->shape.heads);
-	replace(&options.shape.inner, o->shape.inner);
-	replace(&options.shape.vocabulary, o->shape.vocabulary);
-	ret = ugm_gen_transformer(&options, o->output, &summary, &err);
+	ret = ugm_gen(&c->gen, c->output, &summary, &err);
 	if (ret)
 		return complain(ret == -EINVAL || ret == -ERANGE ? EXIT_USAGE :
 								   EXIT_FAILED,
 				"%s", err.text);
+	if (c->gen.lora)
+		snprintf(trained, sizeof(trained), " (%.2f M trained)",
+			 (double)summary.trained_parameters / 1e6);
 	fprintf(stderr,
-		"%s: %.2f M parameters, %u kernels, %u tensors of %.2f GiB, ideal %.3f ms\n",
-		model, (double)summary.parameters / 1e6, summary.kernels,
-		summary.tensors, (double)summary.bytes / 0x1p30,
+		"%s: %.2f M parameters%s, %u kernels, %u tensors of %.2f GiB, ideal %.3f ms\n",
+		model, (double)summary.parameters / 1e6, trained,
+		summary.kernels, summary.tensors,
+		(double)summary.bytes / 0x1p30,
 		(double)summary.ideal_ns / 1e6);
 	return EXIT_DONE;
 }
@@ -145,11 +176,11 @@ static int gen(const char *model, const struct gen_options *o)
  */
 int cmd_gen(int argc, char **argv)
 {
-	struct gen_options o = { .gpu = &ugm_gpus[0], .batch = 8 };
-	const struct option_group groups[] = { { gen_options, &o }, {} };
+	struct gen_command c = { .gen = { .gpu = &ugm_gpus[0], .batch = 8 } };
+	const struct option_group groups[] = { { gen_options, &c }, {} };
 	const struct usage usage = {
-		.synopsis = "MODEL --batch N --seq N -o FILE",
-		.summary = "Write the trace of one training iteration of a model ('ugm gen' lists them).",
+		.synopsis = "MODEL -o FILE",
+		.summary = "Write the trace of one iteration of a model ('ugm gen' lists them).",
 		.groups = groups,
 		.min_operands = 0,
 		.max_operands = 1,
@@ -164,7 +195,7 @@ int cmd_gen(int argc, char **argv)
 		status = complain(EXIT_USAGE, "no model is given");
 		list_models(stderr);
 	} else {
-		status = gen(operands[0], &o);
+		status = gen(operands[0], &c);
 	}
 	free(operands);
 	return status;

@@ -1,17 +1,25 @@
 // SPDX-License-Identifier: MIT
 #include "gen.h"
 
-/* Vendor's data sheets: FP32 without tensor cores, and memory bandwidth. */
+/*
+ * Vendor's data sheets: FP32 without tensor cores, FP16 with tensor cores and
+ * without sparsity, and memory bandwidth.
+ */
 const struct ugm_gpu ugm_gpus[] = {
 	/* NVIDIA A100 Tensor Core GPU data sheet, 40 GB and 80 GB SXM */
-	{ "a100-40gb", 19500000000000ULL, 1555000000000ULL },
-	{ "a100-80gb", 19500000000000ULL, 2039000000000ULL },
+	{ "a100-40gb", 19500000000000ULL, 312000000000000ULL,
+	  1555000000000ULL },
+	{ "a100-80gb", 19500000000000ULL, 312000000000000ULL,
+	  2039000000000ULL },
 	/* NVIDIA V100 Tensor Core GPU data sheet, SXM2 */
-	{ "v100-32gb", 15700000000000ULL, 900000000000ULL },
+	{ "v100-32gb", 15700000000000ULL, 125000000000000ULL,
+	  900000000000ULL },
 	/* NVIDIA H100 Tensor Core GPU data sheet, SXM */
-	{ "h100-80gb", 67000000000000ULL, 3350000000000ULL },
+	{ "h100-80gb", 67000000000000ULL, 989400000000000ULL,
+	  3350000000000ULL },
 	/* NVIDIA T4 data sheet */
-	{ "t4-16gb", 8100000000000ULL, 320000000000ULL },
+	{ "t4-16gb", 8100000000000ULL, 65000000000000ULL,
+	  320000000000ULL },
 };
 
 const unsigned int ugm_nr_gpus = ARRAY_SIZE(ugm_gpus);
@@ -46,18 +54,19 @@ const struct ugm_gpu *ugm_gpu_find(const char *name, struct ugm_error *err)
 /**
  * ugm_gpu_kernel_ns() - how long a kernel takes by the roofline
  * @gpu: GPU
+ * @flops_per_s: its peak rate for the kernel's arithmetic
  * @flops: arithmetic operations
  * @bytes: bytes read and written
  *
  * Context: any.
  * Return: ns, at most U64_MAX.
  */
-u64 ugm_gpu_kernel_ns(const struct ugm_gpu *gpu, u128 flops, u64 bytes)
+u64 ugm_gpu_kernel_ns(const struct ugm_gpu *gpu, u64 flops_per_s, u128 flops,
+		      u64 bytes)
 {
 	u128 arithmetic, memory, ns;
 
-	arithmetic = (flops * 1000000000 + gpu->flops_per_s - 1) /
-		     gpu->flops_per_s;
+	arithmetic = (flops * 1000000000 + flops_per_s - 1) / flops_per_s;
 	memory = ((u128)bytes * 1000000000 + gpu->bytes_per_s - 1) /
 		 gpu->bytes_per_s;
 	ns = LAUNCH_NS + (arithmetic > memory ? arithmetic : memory);

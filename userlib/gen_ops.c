@@ -4,24 +4,9 @@
 /**
  * DOC: operators
  *
- * Each operator is a forward function, which emits its kernel and notes it on
- * the tape, and a derivative, which emits the kernels of the backward pass.
+ * Each operator is data: what its forward kernel reads and makes, and which
+ * kernels its derivative has. gen_tape.c makes kernels of it.
  */
-
-static void embedding_backward(struct tape *t, const struct record *r)
-{
-	value_t dy = tape_value(t, r->out[0])->grad;
-	u64 ids = tape_value(t, r->in[0])->bytes;
-
-	/* The ids are sorted, with their places, to add rows up in order. */
-	tape_grad_kernel(t, r, r->in[1], &(struct step){
-		.pass = "backward",
-		.in = { dy, r->in[0], NO_VALUE, NO_VALUE, NO_VALUE },
-		.flops = tape_value(t, dy)->bytes / FLOAT_BYTES,
-		.bytes = tape_value(t, r->in[1])->bytes + 2 * tape_value(t, dy)->bytes + ids,
-		.workspace = 2 * ids,
-	});
-}
 
 /**
  * tape_embedding() - rows of a table by their numbers
@@ -38,41 +23,26 @@ static void embedding_backward(struct tape *t, const struct record *r)
 value_t tape_embedding(struct tape *t, const char *name, value_t ids,
 		       value_t table, u64 rows, u64 width)
 {
-	struct record *r = tape_record(t, name);
+	u64 bytes = rows * width * t->width;
+	value_t y = tape_result(t, name, "", bytes);
 
-	r->backward = embedding_backward;
-	r->in[0] = ids;
-	r->in[1] = table;
-	r->out[0] = tape_result(t, r, "", rows * width * FLOAT_BYTES);
-	tape_emit(t, &(struct step){
-		.name = r->name,
-		.pass = "forward",
-		.in = { ids, table, NO_VALUE, NO_VALUE, NO_VALUE },
-		.out = { r->out[0], NO_VALUE, NO_VALUE },
-		.bytes = rows * INDEX_BYTES + 2 * rows * width * FLOAT_BYTES,
+	tape_op(t, name, &(struct op){
+		.forward = {
+			.in = { ids, table },
+			.out = { y },
+			.bytes = rows * INDEX_BYTES + 2 * bytes,
+		},
+		/* The ids are sorted, with their places, to add rows up in order. */
+		.backward = { {
+			.pass = "backward",
+			.of = { table },
+			.in = { ids },
+			.flops = rows * width,
+			.workspace = 2 * tape_bytes(t, ids),
+			.twice = true,
+		} },
 	});
-	return r->out[0];
-}
-
-static void linear_backward(struct tape *t, const struct record *r)
-{
-	value_t dy = tape_value(t, r->out[0])->grad;
-
-	tape_grad_kernel(t, r, r->in[0], &(struct step){
-		.pass = "backward_input",
-		.in = { dy, r->in[1], NO_VALUE, NO_VALUE, NO_VALUE },
-		.flops = r->flops,
-	});
-	tape_grad_kernel(t, r, r->in[1], &(struct step){
-		.pass = "backward_weight",
-		.in = { dy, r->in[0], NO_VALUE, NO_VALUE, NO_VALUE },
-		.flops = r->flops,
-	});
-	tape_grad_kernel(t, r, r->in[2], &(struct step){
-		.pass = "backward_bias",
-		.in = { dy, NO_VALUE, NO_VALUE, NO_VALUE, NO_VALUE },
-		.flops = tape_value(t, dy)->bytes / FLOAT_BYTES,
-	});
+	return y;
 }
 
 /**
@@ -92,38 +62,37 @@ static void linear_backward(struct tape *t, const struct record *r)
 value_t tape_linear(struct tape *t, const char *name, value_t x, value_t weight,
 		    value_t bias, u64 rows, u64 in, u64 out)
 {
-	struct record *r = tape_record(t, name);
+	u128 flops = (u128)2 * rows * in * out;
+	value_t y = tape_result(t, name, "", rows * out * t->width);
 
-	r->backward = linear_backward;
-	r->in[0] = x;
-	r->in[1] = weight;
-	r->in[2] = bias;
-	r->flops = (u128)2 * rows * in * out;
-	r->out[0] = tape_result(t, r, "", rows * out * FLOAT_BYTES);
-	tape_emit(t, &(struct step){
-		.name = r->name,
-		.pass = "forward",
-		.in = { x, weight, bias, NO_VALUE, NO_VALUE },
-		.out = { r->out[0], NO_VALUE, NO_VALUE },
-		.flops = r->flops,
+	tape_op(t, name, &(struct op){
+		.forward = {
+			.in = { x, weight, bias },
+			.out = { y },
+			.flops = flops,
+			.matrix = true,
+		},
+		.backward = {
+			{
+				.pass = "backward_input",
+				.of = { x },
+				.in = { weight },
+				.flops = flops,
+				.matrix = true,
+			}, {
+				.pass = "backward_weight",
+				.of = { weight },
+				.in = { x },
+				.flops = flops,
+				.matrix = true,
+			}, {
+				.pass = "backward_bias",
+				.of = { bias },
+				.flops = rows * out,
+			},
+		},
 	});
-	return r->out[0];
-}
-
-static void matmul_backward(struct tape *t, const struct record *r)
-{
-	value_t dy = tape_value(t, r->out[0])->grad;
-
-	tape_grad_kernel(t, r, r->in[0], &(struct step){
-		.pass = "backward_a",
-		.in = { dy, r->in[1], NO_VALUE, NO_VALUE, NO_VALUE },
-		.flops = r->flops,
-	});
-	tape_grad_kernel(t, r, r->in[1], &(struct step){
-		.pass = "backward_b",
-		.in = { dy, r->in[0], NO_VALUE, NO_VALUE, NO_VALUE },
-		.flops = r->flops,
-	});
+	return y;
 }
 
 /**
@@ -131,7 +100,7 @@ static void matmul_backward(struct tape *t, const struct record *r)
  * @t: tape
  * @name: its name
  * @a: batch x m x k
- * @b: batch x k x n, in any layout
+ * @b: batch x k x n in any layout; some in the batch may share theirs
  * @batch: matrices
  * @m: see @a
  * @k: see @a
@@ -143,30 +112,72 @@ static void matmul_backward(struct tape *t, const struct record *r)
 value_t tape_matmul(struct tape *t, const char *name, value_t a, value_t b,
 		    u64 batch, u64 m, u64 k, u64 n)
 {
-	struct record *r = tape_record(t, name);
+	u128 flops = (u128)2 * batch * m * k * n;
+	value_t y = tape_result(t, name, "", batch * m * n * t->width);
 
-	r->backward = matmul_backward;
-	r->in[0] = a;
-	r->in[1] = b;
-	r->flops = (u128)2 * batch * m * k * n;
-	r->out[0] = tape_result(t, r, "", batch * m * n * FLOAT_BYTES);
-	tape_emit(t, &(struct step){
-		.name = r->name,
-		.pass = "forward",
-		.in = { a, b, NO_VALUE, NO_VALUE, NO_VALUE },
-		.out = { r->out[0], NO_VALUE, NO_VALUE },
-		.flops = r->flops,
+	tape_op(t, name, &(struct op){
+		.forward = {
+			.in = { a, b },
+			.out = { y },
+			.flops = flops,
+			.matrix = true,
+		},
+		.backward = {
+			{
+				.pass = "backward_a",
+				.of = { a },
+				.in = { b },
+				.flops = flops,
+				.matrix = true,
+			}, {
+				.pass = "backward_b",
+				.of = { b },
+				.in = { a },
+				.flops = flops,
+				.matrix = true,
+			},
+		},
 	});
-	return r->out[0];
+	return y;
 }
 
-static void add_backward(struct tape *t, const struct record *r)
+/**
+ * tape_attention() - attention in one kernel, block by block
+ * @t: tape
+ * @name: its name
+ * @qkv: queries, keys and values
+ * @mask: which tokens must not be seen, or NO_VALUE
+ * @rows: rows of the scores, each with its own sum
+ * @flops: of both matrix products
+ *
+ * The scores are never in memory: the derivative computes them again.
+ *
+ * Context: any.
+ * Return: as large as the queries.
+ */
+value_t tape_attention(struct tape *t, const char *name, const value_t qkv[3],
+		       value_t mask, u64 rows, u128 flops)
 {
-	value_t dy = tape_value(t, r->out[0])->grad;
+	value_t y = tape_result(t, name, "", tape_bytes(t, qkv[0]));
+	value_t sums = tape_saved(t, name, ".sums", rows * FLOAT_BYTES);
 
-	/* Both have the gradient of the sum: no kernel, no copy. */
-	tape_give_grad(t, r->in[0], dy);
-	tape_give_grad(t, r->in[1], dy);
+	tape_op(t, name, &(struct op){
+		.forward = {
+			.in = { qkv[0], qkv[1], qkv[2], mask },
+			.out = { y, sums },
+			.flops = flops,
+			.matrix = true,
+		},
+		.backward = { {
+			.pass = "backward",
+			.of = { qkv[0], qkv[1], qkv[2] },
+			.in = { qkv[0], qkv[1], qkv[2], mask, y, sums },
+			/* four products, and one to have the scores again */
+			.flops = flops * 5 / 2,
+			.matrix = true,
+		} },
+	});
+	return y;
 }
 
 /**
@@ -181,33 +192,55 @@ static void add_backward(struct tape *t, const struct record *r)
  */
 value_t tape_add(struct tape *t, const char *name, value_t a, value_t b)
 {
-	struct record *r = tape_record(t, name);
-	u64 bytes = tape_value(t, a)->bytes;
+	value_t y = tape_result(t, name, "", tape_bytes(t, a));
 
-	r->backward = add_backward;
-	r->in[0] = a;
-	r->in[1] = b;
-	r->out[0] = tape_result(t, r, "", bytes);
-	tape_emit(t, &(struct step){
-		.name = r->name,
-		.pass = "forward",
-		.in = { a, b, NO_VALUE, NO_VALUE, NO_VALUE },
-		.out = { r->out[0], NO_VALUE, NO_VALUE },
-		.flops = bytes / FLOAT_BYTES,
+	tape_op(t, name, &(struct op){
+		.forward = {
+			.in = { a, b },
+			.out = { y },
+			.flops = tape_elements(t, a),
+		},
+		.hands_on = true,
 	});
-	return r->out[0];
+	return y;
 }
 
-/* The gradient of the one input, from that of the output and what was saved. */
-static void unary_backward(struct tape *t, const struct record *r)
+/**
+ * tape_multiply() - a product, element by element
+ * @t: tape
+ * @name: its name
+ * @a: factor, as large as the product
+ * @b: factor, perhaps one for many elements of @a
+ *
+ * Context: any.
+ * Return: the product.
+ */
+value_t tape_multiply(struct tape *t, const char *name, value_t a, value_t b)
 {
-	value_t dy = tape_value(t, r->out[0])->grad;
+	value_t y = tape_result(t, name, "", tape_bytes(t, a));
+	u64 elements = tape_elements(t, a);
 
-	tape_grad_kernel(t, r, r->in[0], &(struct step){
-		.pass = "backward",
-		.in = { dy, r->saved, NO_VALUE, NO_VALUE, NO_VALUE },
-		.flops = r->flops,
+	tape_op(t, name, &(struct op){
+		.forward = {
+			.in = { a, b },
+			.out = { y },
+			.flops = elements,
+		},
+		.backward = {
+			{
+				.pass = "backward_a",
+				.of = { a },
+				.in = { b },
+				.flops = elements,
+			}, {
+				.pass = "backward_b",
+				.of = { b },
+				.in = { a },
+				.flops = 2 * elements,
+			},
+		},
 	});
+	return y;
 }
 
 /**
@@ -225,33 +258,41 @@ struct unary {
 	u64 bytes;
 	u64 flops;
 	u64 mask_bytes;
-	enum { SAVES_NOTHING, SAVES_INPUT, SAVES_OUTPUT, SAVES_MASK } saves;
+	enum {
+		SAVES_NOTHING,
+		SAVES_INPUT,
+		SAVES_OTHER,
+		SAVES_OUTPUT,
+		SAVES_MASK
+	} saves;
 };
 
 static value_t unary(struct tape *t, const char *name, const struct unary *u)
 {
-	u64 bytes = u->bytes ? u->bytes : tape_value(t, u->x)->bytes;
-	struct record *r = tape_record(t, name);
-	value_t mask = NO_VALUE;
+	u64 bytes = u->bytes ? u->bytes : tape_bytes(t, u->x);
+	u128 flops = (u128)u->flops * (bytes / t->width);
+	value_t y = tape_result(t, name, "", bytes), mask = NO_VALUE;
 
-	r->backward = unary_backward;
-	r->in[0] = u->x;
-	r->flops = (u128)u->flops * (bytes / FLOAT_BYTES);
-	r->out[0] = tape_result(t, r, "", bytes);
 	if (u->mask_bytes)
-		mask = tape_tensor(t, r->name, ".mask", u->mask_bytes, false);
-	r->saved = u->saves == SAVES_INPUT  ? u->x :
-		   u->saves == SAVES_OUTPUT ? r->out[0] :
-					      mask;
-	tape_emit(t, &(struct step){
-		.name = r->name,
-		.pass = "forward",
-		.in = { u->x, u->other, NO_VALUE, NO_VALUE, NO_VALUE },
-		.out = { r->out[0], mask, NO_VALUE },
-		.flops = r->flops,
-		.bytes = u->bytes ? 2 * bytes : 0,
+		mask = tape_saved(t, name, ".mask", u->mask_bytes);
+	tape_op(t, name, &(struct op){
+		.forward = {
+			.in = { u->x, u->other },
+			.out = { y, mask },
+			.flops = flops,
+			.bytes = u->bytes ? 2 * bytes : 0,
+		},
+		.backward = { {
+			.pass = "backward",
+			.of = { u->x },
+			.in = { u->saves == SAVES_INPUT  ? u->x :
+				u->saves == SAVES_OTHER  ? u->other :
+				u->saves == SAVES_OUTPUT ? y :
+							   mask },
+			.flops = flops,
+		} },
 	});
-	return r->out[0];
+	return y;
 }
 
 /**
@@ -260,7 +301,7 @@ static value_t unary(struct tape *t, const char *name, const struct unary *u)
  * @t: tape
  * @name: its name
  * @x: scores
- * @mask: mask
+ * @mask: mask, or NO_VALUE
  *
  * Context: any.
  * Return: as large as @x.
@@ -270,6 +311,23 @@ value_t tape_scale_mask(struct tape *t, const char *name, value_t x,
 {
 	return unary(t, name, &(struct unary){
 		.x = x, .other = mask, .flops = 2,
+	});
+}
+
+/**
+ * tape_rotate() - rotary position embedding
+ * @t: tape
+ * @name: its name
+ * @x: queries or keys
+ * @angles: sines and cosines
+ *
+ * Context: any.
+ * Return: as large as @x.
+ */
+value_t tape_rotate(struct tape *t, const char *name, value_t x, value_t angles)
+{
+	return unary(t, name, &(struct unary){
+		.x = x, .other = angles, .flops = 3, .saves = SAVES_OTHER,
 	});
 }
 
@@ -285,7 +343,7 @@ value_t tape_scale_mask(struct tape *t, const char *name, value_t x,
 value_t tape_softmax(struct tape *t, const char *name, value_t x)
 {
 	return unary(t, name, &(struct unary){
-		.x = x, .other = NO_VALUE, .flops = 5, .saves = SAVES_OUTPUT,
+		.x = x, .flops = 5, .saves = SAVES_OUTPUT,
 	});
 }
 
@@ -296,13 +354,14 @@ value_t tape_softmax(struct tape *t, const char *name, value_t x)
  * @x: input
  *
  * Context: any.
- * Return: as large as @x.
+ * Return: as large as @x; outside training, @x.
  */
 value_t tape_dropout(struct tape *t, const char *name, value_t x)
 {
+	if (t->o->mode != UGM_MODE_TRAIN)
+		return x;
 	return unary(t, name, &(struct unary){
-		.x = x, .other = NO_VALUE, .flops = 2,
-		.mask_bytes = tape_value(t, x)->bytes / FLOAT_BYTES,
+		.x = x, .flops = 2, .mask_bytes = tape_elements(t, x),
 		.saves = SAVES_MASK,
 	});
 }
@@ -319,7 +378,39 @@ value_t tape_dropout(struct tape *t, const char *name, value_t x)
 value_t tape_gelu(struct tape *t, const char *name, value_t x)
 {
 	return unary(t, name, &(struct unary){
-		.x = x, .other = NO_VALUE, .flops = 8, .saves = SAVES_INPUT,
+		.x = x, .flops = 8, .saves = SAVES_INPUT,
+	});
+}
+
+/**
+ * tape_silu() - sigmoid linear unit
+ * @t: tape
+ * @name: its name
+ * @x: input
+ *
+ * Context: any.
+ * Return: as large as @x.
+ */
+value_t tape_silu(struct tape *t, const char *name, value_t x)
+{
+	return unary(t, name, &(struct unary){
+		.x = x, .flops = 5, .saves = SAVES_INPUT,
+	});
+}
+
+/**
+ * tape_sigmoid() - sigmoid
+ * @t: tape
+ * @name: its name
+ * @x: input
+ *
+ * Context: any.
+ * Return: as large as @x.
+ */
+value_t tape_sigmoid(struct tape *t, const char *name, value_t x)
+{
+	return unary(t, name, &(struct unary){
+		.x = x, .flops = 4, .saves = SAVES_OUTPUT,
 	});
 }
 
@@ -335,7 +426,7 @@ value_t tape_gelu(struct tape *t, const char *name, value_t x)
 value_t tape_tanh(struct tape *t, const char *name, value_t x)
 {
 	return unary(t, name, &(struct unary){
-		.x = x, .other = NO_VALUE, .flops = 8, .saves = SAVES_OUTPUT,
+		.x = x, .flops = 8, .saves = SAVES_OUTPUT,
 	});
 }
 
@@ -350,11 +441,11 @@ value_t tape_tanh(struct tape *t, const char *name, value_t x)
  */
 value_t tape_permute(struct tape *t, const char *name, value_t x)
 {
-	return unary(t, name, &(struct unary){ .x = x, .other = NO_VALUE });
+	return unary(t, name, &(struct unary){ .x = x });
 }
 
 /**
- * tape_first_token() - the first token of every sequence
+ * tape_one_token() - one token of every sequence
  * @t: tape
  * @name: its name
  * @x: input
@@ -363,114 +454,131 @@ value_t tape_permute(struct tape *t, const char *name, value_t x)
  * Context: any.
  * Return: @x / @seq.
  */
-value_t tape_first_token(struct tape *t, const char *name, value_t x, u64 seq)
+value_t tape_one_token(struct tape *t, const char *name, value_t x, u64 seq)
 {
 	return unary(t, name, &(struct unary){
-		.x = x, .other = NO_VALUE, .bytes = tape_value(t, x)->bytes / seq,
+		.x = x, .bytes = tape_bytes(t, x) / seq,
 	});
-}
-
-static void layer_norm_backward(struct tape *t, const struct record *r)
-{
-	value_t dy = tape_value(t, r->out[0])->grad;
-	struct step s = {
-		.name = r->name,
-		.pass = "backward_parameters",
-		.in = { dy, r->in[0], r->saved, NO_VALUE, NO_VALUE },
-		.flops = r->flops,
-	};
-
-	tape_grad_kernel(t, r, r->in[0], &(struct step){
-		.pass = "backward_input",
-		.in = { dy, r->in[0], r->saved, r->in[1], NO_VALUE },
-		.flops = r->flops,
-	});
-	s.out[0] = tape_new_grad(t, r->in[1]);
-	s.out[1] = tape_new_grad(t, r->in[2]);
-	s.out[2] = NO_VALUE;
-	tape_emit(t, &s);
-	tape_give_grad(t, r->in[1], s.out[0]);
-	tape_give_grad(t, r->in[2], s.out[1]);
 }
 
 /**
- * tape_layer_norm() - layer normalisation
+ * tape_prepend() - the same token before every sequence
+ * @t: tape
+ * @name: its name
+ * @x: sequences
+ * @token: token
+ * @rows: sequences
+ *
+ * Context: any.
+ * Return: the longer sequences.
+ */
+value_t tape_prepend(struct tape *t, const char *name, value_t x, value_t token,
+		     u64 rows)
+{
+	u64 tokens = rows * tape_bytes(t, token);
+	value_t y = tape_result(t, name, "", tape_bytes(t, x) + tokens);
+
+	tape_op(t, name, &(struct op){
+		.forward = { .in = { x, token }, .out = { y } },
+		.backward = { {
+			.pass = "backward",
+			.of = { x, token },
+			.flops = tokens / t->width,
+		} },
+	});
+	return y;
+}
+
+/**
+ * tape_norm() - layer normalisation, or without @bias by the root mean square
  * @t: tape
  * @name: its name
  * @x: input
  * @weight: gain
- * @bias: offset
+ * @bias: offset, or NO_VALUE
  * @rows: rows of @x, each with its own mean and deviation
  *
  * Context: any.
  * Return: as large as @x.
  */
-value_t tape_layer_norm(struct tape *t, const char *name, value_t x,
-			value_t weight, value_t bias, u64 rows)
+value_t tape_norm(struct tape *t, const char *name, value_t x, value_t weight,
+		  value_t bias, u64 rows)
 {
-	struct record *r = tape_record(t, name);
-	u64 bytes = tape_value(t, x)->bytes;
+	u64 numbers = bias == NO_VALUE ? 1 : 2;
+	u128 flops = (u128)8 * tape_elements(t, x);
+	value_t y = tape_result(t, name, "", tape_bytes(t, x));
+	value_t statistics = tape_saved(t, name, ".statistics",
+					numbers * rows * FLOAT_BYTES);
 
-	r->backward = layer_norm_backward;
-	r->in[0] = x;
-	r->in[1] = weight;
-	r->in[2] = bias;
-	r->flops = (u128)8 * (bytes / FLOAT_BYTES);
-	r->out[0] = tape_result(t, r, "", bytes);
-	r->saved = tape_tensor(t, r->name, ".statistics", 2 * rows * FLOAT_BYTES, false);
-	tape_emit(t, &(struct step){
-		.name = r->name,
-		.pass = "forward",
-		.in = { x, weight, bias, NO_VALUE, NO_VALUE },
-		.out = { r->out[0], r->saved, NO_VALUE },
-		.flops = r->flops,
+	tape_op(t, name, &(struct op){
+		.forward = {
+			.in = { x, weight, bias },
+			.out = { y, statistics },
+			.flops = flops,
+		},
+		.backward = {
+			{
+				.pass = "backward_input",
+				.of = { x },
+				.in = { x, statistics, weight },
+				.flops = flops,
+			}, {
+				.pass = "backward_parameters",
+				.of = { weight, bias },
+				.in = { x, statistics },
+				.flops = flops,
+			},
+		},
 	});
-	return r->out[0];
+	return y;
 }
 
-static void split_backward(struct tape *t, const struct record *r)
+/**
+ * tape_split() - cut in queries, keys and values, each in its own layout
+ * @t: tape
+ * @name: its name
+ * @x: input
+ * @bytes: sizes of the parts
+ * @parts: filled
+ *
+ * Context: any.
+ */
+void tape_split(struct tape *t, const char *name, value_t x, const u64 *bytes,
+		value_t parts[3])
 {
-	tape_grad_kernel(t, r, r->in[0], &(struct step){
-		.pass = "backward",
-		.in = { tape_value(t, r->out[0])->grad, tape_value(t, r->out[1])->grad, tape_value(t, r->out[2])->grad, NO_VALUE, NO_VALUE },
+	static const char *const suffixes[] = { ".query", ".key", ".value" };
+	unsigned int i;
+
+	for (i = 0; i < 3; i++)
+		parts[i] = tape_result(t, name, suffixes[i], bytes[i]);
+	tape_op(t, name, &(struct op){
+		.forward = {
+			.in = { x },
+			.out = { parts[0], parts[1], parts[2] },
+		},
+		.backward = { { .pass = "backward", .of = { x } } },
 	});
 }
 
 /**
- * tape_split() - cut in three, each part copied into its own layout
+ * tape_append() - add keys or values to a cache of them
  * @t: tape
  * @name: its name
- * @x: input
- * @parts: a third of @x each
+ * @x: what is added
+ * @cache: cache, which keeps what else is in it
  *
  * Context: any.
  */
-void tape_split(struct tape *t, const char *name, value_t x, value_t parts[3])
+void tape_append(struct tape *t, const char *name, value_t x, value_t cache)
 {
-	static const char *const suffixes[] = { ".query", ".key", ".value" };
-	struct record *r = tape_record(t, name);
-	unsigned int i;
+	bool whole = tape_bytes(t, x) == tape_bytes(t, cache);
 
-	r->backward = split_backward;
-	r->in[0] = x;
-	for (i = 0; i < 3; i++)
-		r->out[i] = tape_result(t, r, suffixes[i],
-				   tape_value(t, x)->bytes / 3);
-	tape_emit(t, &(struct step){
-		.name = r->name,
-		.pass = "forward",
-		.in = { x, NO_VALUE, NO_VALUE, NO_VALUE, NO_VALUE },
-		.out = { r->out[0], r->out[1], r->out[2] },
-	});
-	memcpy(parts, r->out, sizeof(r->out));
-}
-
-static void cross_entropy_backward(struct tape *t, const struct record *r)
-{
-	tape_grad_kernel(t, r, r->in[0], &(struct step){
-		.pass = "backward",
-		.in = { r->saved, r->in[1], NO_VALUE, NO_VALUE, NO_VALUE },
-		.flops = r->flops,
+	tape_op(t, name, &(struct op){
+		.forward = {
+			.in = { x, whole ? NO_VALUE : cache },
+			.out = { cache },
+			.bytes = 2 * tape_bytes(t, x),
+		},
 	});
 }
 
@@ -488,21 +596,49 @@ static void cross_entropy_backward(struct tape *t, const struct record *r)
 value_t tape_cross_entropy(struct tape *t, const char *name, value_t logits,
 			   value_t labels, u64 rows)
 {
-	struct record *r = tape_record(t, name);
-	u64 bytes = tape_value(t, logits)->bytes;
+	u64 elements = tape_elements(t, logits);
+	u128 flops = (u128)5 * elements + rows;
+	value_t y = tape_result(t, name, "", FLOAT_BYTES);
+	value_t log_probabilities = tape_saved(t, name, ".log_probabilities",
+					       elements * FLOAT_BYTES);
 
-	r->backward = cross_entropy_backward;
-	r->in[0] = logits;
-	r->in[1] = labels;
-	r->flops = (u128)5 * (bytes / FLOAT_BYTES) + rows;
-	r->out[0] = tape_result(t, r, "", FLOAT_BYTES);
-	r->saved = tape_tensor(t, r->name, ".log_probabilities", bytes, false);
-	tape_emit(t, &(struct step){
-		.name = r->name,
-		.pass = "forward",
-		.in = { logits, labels, NO_VALUE, NO_VALUE, NO_VALUE },
-		.out = { r->out[0], r->saved, NO_VALUE },
-		.flops = r->flops,
+	tape_op(t, name, &(struct op){
+		.forward = {
+			.in = { logits, labels },
+			.out = { y, log_probabilities },
+			.flops = flops,
+		},
+		.backward = { {
+			.pass = "backward",
+			.of = { logits },
+			.in = { log_probabilities, labels },
+			.flops = flops,
+		} },
+		.loss = true,
 	});
-	return r->out[0];
+	return y;
+}
+
+/**
+ * tape_sample() - choose the next token of every sequence
+ * @t: tape
+ * @name: its name
+ * @logits: rows x tokens
+ * @rows: sequences
+ *
+ * Context: any.
+ * Return: the tokens' numbers.
+ */
+value_t tape_sample(struct tape *t, const char *name, value_t logits, u64 rows)
+{
+	value_t ids = tape_saved(t, name, "", rows * INDEX_BYTES);
+
+	tape_op(t, name, &(struct op){
+		.forward = {
+			.in = { logits },
+			.out = { ids },
+			.flops = (u128)5 * tape_elements(t, logits),
+		},
+	});
+	return ids;
 }

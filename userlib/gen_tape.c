@@ -4,20 +4,21 @@
 #include "array.h"
 #include "gen_tape.h"
 
-#define NONE5 { NO_VALUE, NO_VALUE, NO_VALUE, NO_VALUE, NO_VALUE }
-
 /**
  * tape_open() - begin an iteration
  * @t: filled; tape_close() it whatever is returned
- * @gpu: whose roofline
+ * @o: what is generated
  *
  * Context: any.
  * Return: 0 or -ENOMEM.
  */
-int tape_open(struct tape *t, const struct ugm_gpu *gpu)
+int tape_open(struct tape *t, const struct ugm_gen_options *o)
 {
 	memset(t, 0, sizeof(*t));
-	t->gpu = gpu;
+	t->o = o;
+	t->width = o->type == UGM_TYPE_HALF ? 2 : FLOAT_BYTES;
+	t->frozen = o->lora;
+	t->again = U64_MAX;
 	return ugm_trace_writer_open(&t->w);
 }
 
@@ -34,234 +35,92 @@ void tape_close(struct tape *t)
 	for (i = 0; i < t->nr_values; i++)
 		free(t->values[i].name);
 	free(t->values);
-	free(t->records);
+	free(t->ops);
+	free(t->segments);
 	ugm_trace_writer_close(&t->w);
 }
 
-/**
- * tape_tensor() - a tensor, not trained, without a gradient
- * @t: tape
- * @name: its name
- * @suffix: added to the name
- * @bytes: its size
- * @global: lives across iterations
- *
- * Context: any.
- * Return: the value.
- */
-value_t tape_tensor(struct tape *t, const char *name, const char *suffix,
-		    u64 bytes, bool global)
+/* Good until the next value is made. */
+static struct value *value(const struct tape *t, value_t v)
 {
-	struct value *p, v = { .bytes = bytes, .grad = NO_VALUE };
+	return &t->values[v - 1];
+}
+
+static bool differentiable(const struct tape *t, value_t v)
+{
+	return v != NO_VALUE && value(t, v)->differentiable;
+}
+
+static value_t new_value(struct tape *t, const char *prefix, const char *name,
+			 const char *suffix, const struct value *v)
+{
+	struct value *p;
 
 	p = ugm_array_room(t->values, &t->value_room, t->nr_values + 1,
 			   sizeof(*p));
-	if (!p || asprintf(&v.name, "%s%s", name, suffix) < 0) {
-		if (p)
-			t->values = p;
+	if (!p) {
 		t->no_memory = true;
 		return NO_VALUE;
 	}
 	t->values = p;
-	t->values[t->nr_values++] = v;
-	return ugm_trace_writer_tensor(&t->w, bytes, global, v.name);
-}
-
-/**
- * tape_value() - what is known of a value
- * @t: tape
- * @v: value, or NO_VALUE
- *
- * Context: any.
- * Return: the value until the next is made, or an empty one.
- */
-struct value *tape_value(struct tape *t, value_t v)
-{
-	static struct value nothing;
-
-	if (v != NO_VALUE)
-		return &t->values[v];
-	nothing = (struct value){ .grad = NO_VALUE };
-	return &nothing;
-}
-
-static u32 pack(struct tape *t, const value_t *from, u32 nr, u32 *to,
-		u64 *bytes)
-{
-	u32 i, n = 0;
-
-	for (i = 0; i < nr; i++) {
-		if (from[i] == NO_VALUE)
-			continue;
-		*bytes += tape_value(t, from[i])->bytes;
-		to[n++] = from[i];
-	}
-	return n;
-}
-
-/**
- * tape_emit() - add a kernel
- * @t: tape
- * @s: kernel
- *
- * Context: any.
- */
-void tape_emit(struct tape *t, const struct step *s)
-{
-	u32 in[ARRAY_SIZE(s->in)], out[ARRAY_SIZE(s->out)];
-	u64 bytes = 0;
-	char name[128];
-	struct ugm_trace_kernel k = {
-		.name = name,
-		.in = in,
-		.nr_in = pack(t, s->in, ARRAY_SIZE(in), in, &bytes),
-		.out = out,
-		.nr_out = pack(t, s->out, ARRAY_SIZE(out), out, &bytes),
-		.workspace = s->workspace,
-	};
-
-	snprintf(name, sizeof(name), "%s:%s", s->name, s->pass);
-	k.duration_ns = ugm_gpu_kernel_ns(t->gpu, s->flops,
-					  s->bytes ? s->bytes : bytes);
-	ugm_trace_writer_kernel(&t->w, &k);
-}
-
-/**
- * tape_record() - note an operator
- * @t: tape
- * @name: its name, after the tape's prefix
- *
- * Context: any.
- * Return: the record to be filled, until the next is made.
- */
-struct record *tape_record(struct tape *t, const char *name)
-{
-	static struct record lost;
-	struct record *p;
-
-	p = ugm_array_room(t->records, &t->record_room, t->nr_records + 1,
-			   sizeof(*p));
-	if (!p) {
+	p += t->nr_values;
+	*p = *v;
+	if (asprintf(&p->name, "%s%s%s", prefix, name, suffix) < 0) {
 		t->no_memory = true;
-		return &lost;
+		return NO_VALUE;
 	}
-	t->records = p;
-	p += t->nr_records++;
-	*p = (struct record){
-		.in = { NO_VALUE, NO_VALUE, NO_VALUE },
-		.out = { NO_VALUE, NO_VALUE, NO_VALUE },
-		.saved = NO_VALUE,
-	};
-	snprintf(p->name, sizeof(p->name), "%s%s", t->prefix, name);
-	return p;
+	t->nr_values++;
+	return ugm_trace_writer_tensor(&t->w, p->bytes, p->global, p->name) + 1;
 }
 
 /**
- * tape_result() - what an operator makes
+ * tape_rewind() - run forward once more, with the same global values
  * @t: tape
- * @r: operator
- * @suffix: of its name
- * @bytes: its size
  *
- * Context: any.
- * Return: the value.
- */
-value_t tape_result(struct tape *t, struct record *r, const char *suffix,
-		    u64 bytes)
-{
-	value_t y = tape_tensor(t, r->name, suffix, bytes, false);
-
-	tape_value(t, y)->differentiable = true;
-	return y;
-}
-
-/**
- * tape_new_grad() - a tensor for a gradient
- * @t: tape
- * @v: of this value
- *
- * Context: any.
- * Return: the tensor.
- */
-value_t tape_new_grad(struct tape *t, value_t v)
-{
-	return tape_tensor(t, tape_value(t, v)->name, ".grad",
-			 tape_value(t, v)->bytes, false);
-}
-
-/**
- * tape_give_grad() - a gradient of a value is there
- * @t: tape
- * @v: value
- * @grad: becomes its gradient, or is added to the one it has
+ * Parameters and constants that are made from now on are those of the first
+ * time, in the same order.
  *
  * Context: any.
  */
-void tape_give_grad(struct tape *t, value_t v, value_t grad)
+void tape_rewind(struct tape *t)
 {
-	struct value *value = tape_value(t, v);
-	value_t sum;
+	t->again = 0;
+}
 
-	if (!value->differentiable)
-		return;
-	if (value->grad == NO_VALUE) {
-		value->grad = grad;
-		return;
-	}
-	sum = tape_new_grad(t, v);
-	value = tape_value(t, v);
-	tape_emit(t, &(struct step){
-		.name = value->name,
-		.pass = "accumulate_grad",
-		.in = { value->grad, grad, NO_VALUE, NO_VALUE, NO_VALUE },
-		.out = { sum, NO_VALUE, NO_VALUE },
-		.flops = value->bytes / FLOAT_BYTES,
-	});
-	value->grad = sum;
+static value_t global_value(struct tape *t, const char *name, const char *what,
+			    const struct value *v)
+{
+	const char *dot = *what ? "." : "";
+	char full[128];
+
+	while (t->again < t->nr_values)
+		if (t->values[t->again++].global)
+			return t->again;
+	snprintf(full, sizeof(full), "%s%s%s", name, dot, what);
+	return new_value(t, t->prefix, full, "", v);
 }
 
 /**
- * tape_grad_kernel() - one kernel that makes a gradient
+ * tape_parameter() - a tensor that is trained, unless parameters are frozen
  * @t: tape
- * @r: operator whose derivative it is
- * @v: value whose gradient it makes; one that wants none gets no kernel
- * @from: the kernel; its name and outputs are filled in here
- *
- * Context: any.
- */
-void tape_grad_kernel(struct tape *t, const struct record *r, value_t v,
-		      const struct step *from)
-{
-	struct step s = *from;
-
-	if (!tape_value(t, v)->differentiable)
-		return;
-	s.name = r->name;
-	s.out[0] = tape_new_grad(t, v);
-	s.out[1] = s.out[2] = NO_VALUE;
-	tape_emit(t, &s);
-	tape_give_grad(t, v, s.out[0]);
-}
-
-/**
- * tape_parameter() - a trained tensor
- * @t: tape
- * @name: its name
+ * @name: of its operator
+ * @what: which of that, "weight"
  * @elements: its elements
  *
  * Context: any.
  * Return: the value.
  */
-value_t tape_parameter(struct tape *t, const char *name, u64 elements)
+value_t tape_parameter(struct tape *t, const char *name, const char *what,
+		       u64 elements)
 {
-	char full[128];
-	value_t v;
-
-	snprintf(full, sizeof(full), "%s%s", t->prefix, name);
-	v = tape_tensor(t, full, "", elements * FLOAT_BYTES, true);
-	tape_value(t, v)->parameter = true;
-	tape_value(t, v)->differentiable = true;
-	return v;
+	return global_value(t, name, what, &(struct value){
+		.bytes = elements * t->width,
+		.elements = elements,
+		.global = true,
+		.parameter = true,
+		.part = t->part,
+		.differentiable = t->o->mode == UGM_MODE_TRAIN && !t->frozen,
+	});
 }
 
 /**
@@ -275,7 +134,9 @@ value_t tape_parameter(struct tape *t, const char *name, u64 elements)
  */
 value_t tape_constant(struct tape *t, const char *name, u64 bytes)
 {
-	return tape_tensor(t, name, "", bytes, true);
+	return global_value(t, name, "", &(struct value){
+		.bytes = bytes, .global = true,
+	});
 }
 
 /**
@@ -289,7 +150,109 @@ value_t tape_constant(struct tape *t, const char *name, u64 bytes)
  */
 value_t tape_input(struct tape *t, const char *name, u64 bytes)
 {
-	return tape_tensor(t, name, "", bytes, false);
+	return new_value(t, "", name, "", &(struct value){ .bytes = bytes });
+}
+
+/**
+ * tape_result() - what an operator makes, as far as the model is concerned
+ * @t: tape
+ * @name: the operator's
+ * @suffix: of its name
+ * @bytes: its size
+ *
+ * Context: any.
+ * Return: the value.
+ */
+value_t tape_result(struct tape *t, const char *name, const char *suffix,
+		    u64 bytes)
+{
+	return new_value(t, t->prefix, name, suffix, &(struct value){
+		.bytes = bytes, .result = true,
+	});
+}
+
+/**
+ * tape_saved() - what an operator makes for its derivative
+ * @t: tape
+ * @name: the operator's
+ * @suffix: of its name
+ * @bytes: its size
+ *
+ * Context: any.
+ * Return: the value.
+ */
+value_t tape_saved(struct tape *t, const char *name, const char *suffix,
+		   u64 bytes)
+{
+	return new_value(t, t->prefix, name, suffix,
+			 &(struct value){ .bytes = bytes });
+}
+
+/**
+ * tape_bytes() - size of a value
+ * @t: tape
+ * @v: value, or NO_VALUE
+ *
+ * Context: any.
+ * Return: bytes.
+ */
+u64 tape_bytes(const struct tape *t, value_t v)
+{
+	return v == NO_VALUE ? 0 : value(t, v)->bytes;
+}
+
+/**
+ * tape_elements() - elements of a value of the model's type
+ * @t: tape
+ * @v: value, or NO_VALUE
+ *
+ * Context: any.
+ * Return: how many.
+ */
+u64 tape_elements(const struct tape *t, value_t v)
+{
+	return tape_bytes(t, v) / t->width;
+}
+
+static u32 pack(const struct tape *t, const value_t *from, u32 nr, u32 *ids,
+		u64 *bytes)
+{
+	u32 i, n = 0;
+
+	for (i = 0; i < nr; i++) {
+		if (from[i] == NO_VALUE)
+			continue;
+		*bytes += value(t, from[i])->bytes;
+		ids[n++] = from[i] - 1;
+	}
+	return n;
+}
+
+/* Add a kernel. */
+static void emit(struct tape *t, const char *name, const char *pass,
+		 const struct step *s)
+{
+	const struct ugm_gpu *gpu = t->o->gpu;
+	u32 in[ARRAY_SIZE(s->in)], out[ARRAY_SIZE(s->out)];
+	u64 bytes = 0, rate;
+	char full[128];
+	struct ugm_trace_kernel k = {
+		.name = full,
+		.in = in,
+		.nr_in = pack(t, s->in, ARRAY_SIZE(in), in, &bytes),
+		.out = out,
+		.nr_out = pack(t, s->out, ARRAY_SIZE(out), out, &bytes),
+		.workspace = s->workspace,
+	};
+
+	snprintf(full, sizeof(full), "%s:%s", name, pass);
+	rate = s->matrix && t->o->type == UGM_TYPE_HALF ?
+		       gpu->half_flops_per_s :
+		       gpu->flops_per_s;
+	k.duration_ns = ugm_gpu_kernel_ns(gpu, rate, s->flops,
+					  (s->bytes ? s->bytes : bytes) +
+						  s->more_bytes);
+	ugm_trace_writer_kernel(&t->w, &k);
 }
 
 /**
@@ -297,40 +260,303 @@ value_t tape_input(struct tape *t, const char *name, u64 bytes)
  * @t: tape
  * @name: its name
  * @values: what it brings
- * @nr: how many, at most 3
+ * @nr: how many
  *
  * Context: any.
  */
 void tape_load(struct tape *t, const char *name, const value_t *values, u32 nr)
 {
-	struct step s = {
-		.name = name,
-		.pass = "copy",
-		.in = NONE5,
-		.out = { NO_VALUE, NO_VALUE, NO_VALUE },
-	};
+	struct step s = {};
 
 	memcpy(s.out, values, nr * sizeof(*values));
-	tape_emit(t, &s);
+	if (!t->no_memory)
+		emit(t, name, "copy", &s);
+}
+
+static void emit_op(struct tape *t, const char *name, const struct step *s)
+{
+	char full[96];
+
+	snprintf(full, sizeof(full), "%s%s", t->prefix, name);
+	if (!t->no_memory)
+		emit(t, full, "forward", s);
+}
+
+/**
+ * tape_op() - run an operator forward
+ * @t: tape
+ * @name: its name, after the tape's prefix
+ * @op: operator; its name is filled in here
+ *
+ * Context: any.
+ */
+void tape_op(struct tape *t, const char *name, const struct op *op)
+{
+	bool wanted = false;
+	struct op *p;
+	unsigned int i;
+
+	if (t->o->mode != UGM_MODE_TRAIN) {
+		emit_op(t, name, &op->forward);
+		return;
+	}
+	p = ugm_array_room(t->ops, &t->op_room, t->nr_ops + 1, sizeof(*p));
+	if (!p)
+		t->no_memory = true;
+	if (t->no_memory)
+		return;
+	t->ops = p;
+	p += t->nr_ops++;
+	*p = *op;
+	snprintf(p->name, sizeof(p->name), "%s%s", t->prefix, name);
+	for (i = 0; i < ARRAY_SIZE(p->forward.in); i++)
+		wanted |= differentiable(t, p->forward.in[i]);
+	for (i = 0; i < ARRAY_SIZE(p->forward.out); i++)
+		if (p->forward.out[i] && value(t, p->forward.out[i])->result)
+			value(t, p->forward.out[i])->differentiable = wanted;
+	emit_op(t, name, &p->forward);
+}
+
+/**
+ * tape_begin_segment() - what follows is computed again, if that is asked for
+ * @t: tape
+ *
+ * Context: any.
+ */
+void tape_begin_segment(struct tape *t)
+{
+	struct segment *p;
+
+	if (!t->o->recompute)
+		return;
+	p = ugm_array_room(t->segments, &t->segment_room, t->nr_segments + 1,
+			   sizeof(*p));
+	if (!p) {
+		t->no_memory = true;
+		return;
+	}
+	t->segments = p;
+	t->segments[t->nr_segments++] = (struct segment){ t->nr_ops, t->nr_ops };
+}
+
+/**
+ * tape_end_segment() - what follows is not computed again
+ * @t: tape
+ *
+ * Context: any.
+ */
+void tape_end_segment(struct tape *t)
+{
+	if (t->o->recompute && !t->no_memory)
+		t->segments[t->nr_segments - 1].end = t->nr_ops;
+}
+
+static value_t new_grad(struct tape *t, value_t v)
+{
+	return new_value(t, "", value(t, v)->name, ".grad",
+			 &(struct value){ .bytes = value(t, v)->bytes });
+}
+
+/* A gradient of a value is there: it is the first, or added to the others. */
+static void give_grad(struct tape *t, value_t v, value_t grad)
+{
+	value_t sum, before;
+
+	if (!differentiable(t, v))
+		return;
+	before = value(t, v)->grad;
+	if (before == NO_VALUE) {
+		value(t, v)->grad = grad;
+		return;
+	}
+	sum = new_grad(t, v);
+	if (t->no_memory)
+		return;
+	emit(t, value(t, v)->name, "accumulate_grad", &(struct step){
+		.in = { before, grad },
+		.out = { sum },
+		.flops = tape_elements(t, v),
+	});
+	value(t, v)->grad = sum;
+}
+
+/* Inputs are the gradients @dy and those of @d, outputs the gradients wanted. */
+static void differentiate(struct tape *t, const struct op *op,
+			  const struct derivative *d, const value_t *dy, u32 nr)
+{
+	value_t grads[ARRAY_SIZE(d->of)] = {};
+	struct step s = {
+		.flops = d->flops,
+		.workspace = d->workspace,
+		.matrix = d->matrix,
+	};
+	u32 i, wanted = 0;
+
+	memcpy(s.in, dy, nr * sizeof(*dy));
+	memcpy(s.in + nr, d->in, sizeof(d->in));
+	for (i = 0; d->twice && i < nr; i++)
+		s.more_bytes += tape_bytes(t, dy[i]);
+	for (i = 0; i < ARRAY_SIZE(d->of); i++) {
+		if (!differentiable(t, d->of[i]))
+			continue;
+		grads[i] = new_grad(t, d->of[i]);
+		s.out[wanted++] = grads[i];
+	}
+	if (!wanted || t->no_memory)
+		return;
+	emit(t, op->name, d->pass, &s);
+	for (i = 0; i < ARRAY_SIZE(d->of); i++)
+		if (grads[i])
+			give_grad(t, d->of[i], grads[i]);
+}
+
+static void op_backward(struct tape *t, const struct op *op)
+{
+	value_t dy[ARRAY_SIZE(op->forward.out)];
+	const struct derivative *d;
+	struct value *y;
+	u32 i, nr = 0;
+
+	for (i = 0; i < ARRAY_SIZE(op->forward.out); i++) {
+		if (op->forward.out[i] == NO_VALUE)
+			continue;
+		y = value(t, op->forward.out[i]);
+		if (y->grad == NO_VALUE)
+			continue;
+		dy[nr++] = y->grad;
+		/* What it was before it was changed in place has its own. */
+		y->grad = NO_VALUE;
+	}
+	if (!nr && !op->loss)
+		return;
+	for (i = 0; op->hands_on && i < ARRAY_SIZE(op->forward.in); i++)
+		if (op->forward.in[i])
+			give_grad(t, op->forward.in[i], dy[0]);
+	for (d = op->backward;
+	     d < op->backward + ARRAY_SIZE(op->backward) && d->pass; d++)
+		differentiate(t, op, d, dy, nr);
+}
+
+static bool has_derivative(const struct tape *t, const struct derivative *d)
+{
+	unsigned int i;
+
+	for (i = 0; d->pass && i < ARRAY_SIZE(d->of); i++)
+		if (differentiable(t, d->of[i]))
+			return true;
+	return false;
+}
+
+static void need(struct tape *t, const value_t *v, unsigned int nr, bool needed)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		if (v[i])
+			value(t, v[i])->needed = needed;
+}
+
+static bool is_needed(const struct tape *t, const struct op *op)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(op->forward.out); i++)
+		if (op->forward.out[i] && value(t, op->forward.out[i])->needed)
+			return true;
+	return false;
+}
+
+static void translate(const struct tape *t, value_t *v, unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		if (v[i] && value(t, v[i])->again)
+			v[i] = value(t, v[i])->again;
+}
+
+/* Twins of what the operator makes, which take over the gradients. */
+static void make_again(struct tape *t, const struct op *op)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(op->forward.out); i++) {
+		value_t v = op->forward.out[i], twin;
+		struct value like;
+
+		if (!v || value(t, v)->global || value(t, v)->again)
+			continue;
+		like = *value(t, v);
+		twin = new_value(t, "", like.name, ".again", &like);
+		if (t->no_memory)
+			return;
+		value(t, v)->again = twin;
+		value(t, v)->grad = NO_VALUE;
+	}
+}
+
+/*
+ * Compute again what the derivatives of a segment read: operators that made it,
+ * and those that made what they read. From then on all are about the twins.
+ */
+static void recompute(struct tape *t, const struct segment *s)
+{
+	unsigned int k;
+	u64 i;
+
+	/* Of what this segment made; a later one may have needed its end. */
+	for (i = s->first; i < s->end; i++)
+		need(t, t->ops[i].forward.out, ARRAY_SIZE(t->ops->forward.out),
+		     false);
+	for (i = s->end; i-- > s->first;) {
+		const struct op *op = &t->ops[i];
+
+		for (k = 0; k < ARRAY_SIZE(op->backward); k++)
+			if (has_derivative(t, &op->backward[k]))
+				need(t, op->backward[k].in,
+				     ARRAY_SIZE(op->backward[k].in), true);
+		if (is_needed(t, op))
+			need(t, op->forward.in, ARRAY_SIZE(op->forward.in),
+			     true);
+	}
+	for (i = s->first; i < s->end && !t->no_memory; i++) {
+		struct op *op = &t->ops[i];
+		bool again = is_needed(t, op);
+
+		if (again)
+			make_again(t, op);
+		translate(t, op->forward.in, ARRAY_SIZE(op->forward.in));
+		translate(t, op->forward.out, ARRAY_SIZE(op->forward.out));
+		for (k = 0; k < ARRAY_SIZE(op->backward); k++) {
+			translate(t, op->backward[k].of,
+				  ARRAY_SIZE(op->backward[k].of));
+			translate(t, op->backward[k].in,
+				  ARRAY_SIZE(op->backward[k].in));
+		}
+		if (again && !t->no_memory)
+			emit(t, op->name, "recompute", &op->forward);
+	}
 }
 
 /**
  * tape_backward() - play the tape backward
  * @t: tape
- * @loss: where it starts: its gradient is one
  *
  * Context: any.
  */
-void tape_backward(struct tape *t, value_t loss)
+void tape_backward(struct tape *t)
 {
-	u64 i = t->nr_records;
+	const struct segment *s = t->segments + t->nr_segments;
+	u64 i = t->nr_ops;
 
 	while (!t->no_memory && i--) {
-		const struct record *r = &t->records[i];
+		struct op op;
 
-		if (r->out[0] == loss ||
-		    tape_value(t, r->out[0])->grad != NO_VALUE)
-			r->backward(t, r);
+		if (s > t->segments && s[-1].end == i + 1)
+			recompute(t, --s);
+		/* A copy: derivatives make values, not operators. */
+		op = t->ops[i];
+		op_backward(t, &op);
 	}
 }
 
@@ -341,51 +567,63 @@ void tape_backward(struct tape *t, value_t loss)
 /**
  * tape_update() - the optimizer: a kernel a parameter
  * @t: tape
- * @optimizer: enum ugm_optimizer
+ *
+ * With two-byte numbers it keeps a copy in single precision, and its moments
+ * are always that (mixed precision).
  *
  * Context: any.
  */
-void tape_update(struct tape *t, u32 optimizer)
+void tape_update(struct tape *t)
 {
-	bool adam = optimizer == UGM_OPTIMIZER_ADAM;
+	bool adam = t->o->optimizer == UGM_OPTIMIZER_ADAM;
 	value_t end = (value_t)t->nr_values, v;
 
-	for (v = 0; !t->no_memory && v < end; v++) {
-		struct value value = t->values[v];
-		value_t m = NO_VALUE, s = NO_VALUE;
+	for (v = 1; !t->no_memory && v <= end; v++) {
+		struct value p = *value(t, v);
+		struct value state = {
+			.bytes = p.elements * FLOAT_BYTES,
+			.global = true,
+		};
+		value_t m = NO_VALUE, s = NO_VALUE, master = NO_VALUE;
 
-		if (!value.parameter)
+		if (!p.parameter || !p.differentiable)
 			continue;
 		if (adam) {
-			m = tape_tensor(t, value.name, ".moment1", value.bytes,
-				      true);
-			s = tape_tensor(t, value.name, ".moment2", value.bytes,
-				      true);
+			m = new_value(t, "", p.name, ".moment1", &state);
+			s = new_value(t, "", p.name, ".moment2", &state);
 		}
-		tape_emit(t, &(struct step){
-			.name = value.name,
-			.pass = adam ? "adam" : "sgd",
-			.in = { value.grad, v, m, s, NO_VALUE },
-			.out = { v, m, s },
-			.flops = (u128)(adam ? ADAM_FLOPS :
-							    SGD_FLOPS) *
-				 (value.bytes / FLOAT_BYTES),
+		if (t->o->type == UGM_TYPE_HALF)
+			master = new_value(t, "", p.name, ".master", &state);
+		if (t->no_memory)
+			return;
+		emit(t, p.name, adam ? "adam" : "sgd", &(struct step){
+			.in = { p.grad, v, m, s, master },
+			.out = { v, m, s, master },
+			.flops = (u128)(adam ? ADAM_FLOPS : SGD_FLOPS) * p.elements,
 		});
 	}
 }
 
 /**
- * tape_parameters() - how many elements are trained
+ * tape_count() - count parameters
  * @t: tape
+ * @summary: the counts of parameters in it are filled
  *
  * Context: any.
  */
-u64 tape_parameters(const struct tape *t)
+void tape_count(const struct tape *t, struct ugm_gen_summary *summary)
 {
-	u64 sum = 0, i;
+	const struct value *v;
 
-	for (i = 0; i < t->nr_values; i++)
-		if (t->values[i].parameter)
-			sum += t->values[i].bytes / FLOAT_BYTES;
-	return sum;
+	summary->parameters = 0;
+	summary->head_parameters = 0;
+	summary->trained_parameters = 0;
+	for (v = t->values; v < t->values + t->nr_values; v++) {
+		if (v->part == PART_MODEL)
+			summary->parameters += v->elements;
+		else if (v->part == PART_HEAD)
+			summary->head_parameters += v->elements;
+		if (v->parameter && v->differentiable)
+			summary->trained_parameters += v->elements;
+	}
 }

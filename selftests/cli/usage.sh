@@ -63,6 +63,7 @@ exits 2 "gen without a model" gen
 says "bert-base"
 exits 2 "gen of an unknown model" gen bert -o x
 says "gpt2-medium"
+says "llama3-8b"
 refuses "-o is missing" gen gpt2
 refuses "GPU 'mine' is not one of: a100-40gb" gen gpt2 --gpu mine -o x
 refuses "--batch: 0: allowed" gen gpt2 --batch 0 -o x
