@@ -3,23 +3,13 @@
 #include <stdlib.h>
 
 #include "command.h"
+#include "cost.h"
 #include "device.h"
-#include "options.h"
 #include "vitality.h"
 
 /* Inactive periods by length: powers of ten from 10 us on, and all above. */
 #define FIRST_LENGTH_NS 10000ULL
 #define NR_LENGTHS 8
-
-struct analyze_options {
-	bool json;
-};
-
-static const struct option_spec analyze_options[] = {
-	{ "json", NULL, NULL, offsetof(struct analyze_options, json), false,
-	  "as JSON, with the curves by kernel" },
-	{}
-};
 
 /**
  * struct lengths - inactive periods of a range of lengths
@@ -48,6 +38,7 @@ struct lengths {
  * @largest: kernel that uses most
  * @inactive: share of live memory that is not in use, over time
  * @over_ns: time during which more is alive than the GPU tier holds
+ * @over_both_ns: likewise than GPU and host tier hold together
  * @periods: all inactive periods
  * @wrapping: of them, those around the end of the iteration
  * @by_length: the same by length
@@ -65,6 +56,7 @@ struct analysis {
 	u32 largest;
 	double inactive;
 	u64 over_ns;
+	u64 over_both_ns;
 	u64 periods;
 	u64 wrapping;
 	struct lengths by_length[NR_LENGTHS];
@@ -125,6 +117,8 @@ static void curves(struct analysis *a, const struct ugm_config *c)
 			a->largest = k;
 		if (a->live[k] > c->gpu_mem_bytes)
 			a->over_ns += t->kernels[k].duration_ns;
+		if (a->live[k] > c->gpu_mem_bytes + c->host_mem_bytes)
+			a->over_both_ns += t->kernels[k].duration_ns;
 	}
 	a->inactive = live > 0 ? 1 - active / live : 0;
 }
@@ -188,6 +182,9 @@ static void show(const struct analysis *a, const struct ugm_config *c)
 	printf("over capacity   %9.1f%% of the time (%.1f GiB)\n",
 	       share((double)a->over_ns, (double)t->ideal_ns) * 100,
 	       (double)c->gpu_mem_bytes / 0x1p30);
+	printf("with the host   %9.1f%% of the time (%.1f GiB)\n",
+	       share((double)a->over_both_ns, (double)t->ideal_ns) * 100,
+	       (double)(c->gpu_mem_bytes + c->host_mem_bytes) / 0x1p30);
 	printf("inactive        %9.1f%% of the memory alive, over time\n",
 	       a->inactive * 100);
 	printf("\n%" PRIu64 " inactive periods, %" PRIu64
@@ -248,6 +245,7 @@ static int show_json(const struct analysis *a)
 	json_add_u64(o, "largest_kernel_bytes", a->active[a->largest]);
 	json_add_u64(o, "largest_kernel", a->largest);
 	json_add_u64(o, "over_capacity_ns", a->over_ns);
+	json_add_u64(o, "over_gpu_and_host_ns", a->over_both_ns);
 	json_add_double(o, "inactive_fraction", a->inactive);
 	json_add_u64(o, "periods", a->periods);
 	json_add_u64(o, "wrapping_periods", a->wrapping);
@@ -267,8 +265,7 @@ static int show_json(const struct analysis *a)
 	return json_print(o);
 }
 
-static int analyze(const char *path, const struct analyze_options *o,
-		   const struct ugm_config *config)
+static int analyze(const char *path, bool json, const struct ugm_config *config)
 {
 	struct ugm_vitality v;
 	struct ugm_trace *trace;
@@ -284,7 +281,7 @@ static int analyze(const char *path, const struct analyze_options *o,
 	}
 	if (analyse(trace, config, &v, &a))
 		status = complain(EXIT_FAILED, "no memory");
-	else if (o->json)
+	else if (json)
 		status = show_json(&a);
 	else
 		show(&a, config);
@@ -304,12 +301,11 @@ static int analyze(const char *path, const struct analyze_options *o,
  */
 int cmd_analyze(int argc, char **argv)
 {
-	struct analyze_options o = {};
+	bool json = false;
 	struct ugm_config config;
 	struct ugm_error err;
 	const struct option_group groups[] = {
-		{ analyze_options, &o }, { machine_options, &config }, {}
-	};
+		{json_option, &json}, {machine_options, &config}, {}};
 	const struct usage usage = {
 		.synopsis = "TRACE",
 		.summary = "Tensor vitality: what is alive, what is in use, and how long the rest is idle.",
@@ -317,17 +313,13 @@ int cmd_analyze(int argc, char **argv)
 		.min_operands = 1,
 		.max_operands = 1,
 	};
-	char **operands;
-	int nr, status;
+	const char *trace;
+	int status;
 
-	ugm_config_preset(&config, NULL, NULL);
-	status = options_parse(&usage, argc, argv, &operands, &nr);
+	status = cost_begin(&usage, argc, argv, &config, &trace);
 	if (status != OPTIONS_GO_ON)
 		return status;
 	if (ugm_config_check(&config, &err))
-		status = complain(EXIT_USAGE, "%s", err.text);
-	else
-		status = analyze(operands[0], &o, &config);
-	free(operands);
-	return status;
+		return complain(EXIT_USAGE, "%s", err.text);
+	return analyze(trace, json, &config);
 }

@@ -1,19 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "command.h"
 #include "device.h"
-#include "options.h"
-
-struct check {
-	bool json;
-};
-
-static const struct option_spec options[] = {
-	{ "json", NULL, NULL, offsetof(struct check, json), false, "print JSON" },
-	{ NULL },
-};
 
 /**
  * cmd_check() - ugm check
@@ -24,8 +13,8 @@ static const struct option_spec options[] = {
  */
 int cmd_check(int argc, char **argv)
 {
-	struct check c = { 0 };
-	const struct option_group groups[] = { { options, &c }, { NULL, NULL } };
+	bool json = false;
+	const struct option_group groups[] = {{json_option, &json}, {}};
 	const struct usage usage = {
 		.synopsis = "[DEVICE]",
 		.summary = "Check every invariant of DEVICE (" DEFAULT_DEVICE
@@ -37,22 +26,16 @@ int cmd_check(int argc, char **argv)
 	const char *device;
 	struct ugm *space;
 	uint64_t violations = 0;
-	char **operands;
-	int nr, ret;
+	int ret;
 
-	ret = options_parse(&usage, argc, argv, &operands, &nr);
+	ret = device_begin(&usage, argc, argv, &device, &space);
 	if (ret != OPTIONS_GO_ON)
-		return ret;
-	device = nr ? operands[0] : NULL;
-	free(operands);
-	ret = device_open(device, &space);
-	if (ret)
 		return ret;
 	ret = ugm_check(space, &violations);
 	ugm_close(space);
 	if (ret)
 		return device_failed(device, "check", ret);
-	if (c.json) {
+	if (json) {
 		o = json_object_new_object();
 		json_add_text(o, "schema", "ugm.check/1");
 		json_add_text(o, "device", device_path(device));

@@ -164,10 +164,10 @@ static int show(const struct comparison *c, const struct compare_options *o,
 		return json_print(
 			ugm_result_json(config, c->results, c->nr_results));
 	if (o->csv)
-		ugm_result_write_csv(stdout, c->results, c->nr_results);
+		ugm_result_write_csv(stdout, config, c->results, c->nr_results);
 	else
 		ugm_result_write_table(stdout, config, c->results,
-				       c->nr_results);
+				       c->nr_results, option_given("drive"));
 	return EXIT_DONE;
 }
 
@@ -203,9 +203,10 @@ int cmd_compare(int argc, char **argv)
 	struct ugm_config config;
 	struct ugm_error err;
 	const struct option_group groups[] = {
-		{ compare_options, &o }, { replay_options, &device },
-		{ wear_options, &config }, { noise_options, &config }, { machine_options, &config }, {}
-	};
+		{compare_options, &o},	      {replay_options, &device},
+		{wear_options, &config},      {noise_options, &config},
+		{machine_options, &config},   {model_options, &config},
+		{iteration_options, &config}, {}};
 	const struct usage usage = {
 		.synopsis = "TRACE... --policies A,B|all",
 		.summary = "Predict several policies on several traces, in one table.",
@@ -225,19 +226,19 @@ int cmd_compare(int argc, char **argv)
 				  "--html, --csv and --json cannot share the standard output");
 	else if (o.csv && o.json)
 		status = complain(EXIT_USAGE, "give either --csv or --json");
-	else if (!o.device && (device.clock != UGM_CLOCK_VIRTUAL ||
-			       device.verify != UGM_VERIFY_SAMPLE ||
-			       device.no_server))
-		status = complain(EXIT_USAGE,
-				  "--clock, --verify and --no-server need --device");
-	else if (o.device && config.noise > 0)
-		status = complain(EXIT_USAGE, "--noise is for predictions only");
 	else
-		status = o.device ? cost_device(&device, &config) : EXIT_DONE;
+		status = options_obey((const struct option_rule[]){
+			{!o.device, "clock verify no-server", "needs --device"},
+			{}});
+	if (status == OPTIONS_GO_ON)
+		status = choose(&c, o.policies);
+	if (status == EXIT_DONE)
+		status = cost_obey(&config, c.policies, c.nr_policies,
+				   o.device ? &device : NULL);
+	if (status == EXIT_DONE && o.device)
+		status = cost_device(&device, &config);
 	if (status == EXIT_DONE && ugm_config_check(&config, &err))
 		status = complain(EXIT_USAGE, "%s", err.text);
-	if (status == EXIT_DONE)
-		status = choose(&c, o.policies);
 	if (status == EXIT_DONE)
 		status = read_traces(&c, operands, nr);
 	if (status == EXIT_DONE)

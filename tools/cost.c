@@ -318,7 +318,8 @@ static int report(const struct cost_options *o, const struct ugm_config *config,
 	if (*result->error.text)
 		return complain(EXIT_FAILED, "%s", result->error.text);
 	if ((!o->json || strcmp(o->json, "-")) && (!o->perfetto || strcmp(o->perfetto, "-")))
-		ugm_result_write_table(stdout, config, result, 1);
+		ugm_result_write_table(stdout, config, result, 1,
+				       option_given("drive"));
 	return EXIT_DONE;
 }
 
@@ -386,6 +387,67 @@ static int check_options(const struct cost_options *o, const struct ugm_replay_o
 }
 
 /**
+ * cost_begin() - a verb whose operand is a trace
+ * @usage: what its command line may be
+ * @argc: of the verb
+ * @argv: of the verb
+ * @config: out: the machine, not checked yet
+ * @trace: out: path of the trace
+ *
+ * Return: OPTIONS_GO_ON, or an exit status.
+ */
+int cost_begin(const struct usage *usage, int argc, char **argv,
+	       struct ugm_config *config, const char **trace)
+{
+	ugm_config_preset(config, NULL, NULL);
+	return options_parse_one(usage, argc, argv, trace);
+}
+
+/**
+ * cost_obey() - would each machine and prediction option change anything?
+ * @config: what was asked for
+ * @policies: policies, or NULL where a schedule is replayed
+ * @nr: how many
+ * @device: how the device replays, or NULL
+ *
+ * The numbers of a machine are facts, and may be told to a policy that has no
+ * use for them.
+ *
+ * Return: an exit status.
+ */
+int cost_obey(const struct ugm_config *config,
+	      const struct ugm_policy *const *policies, unsigned int nr,
+	      const struct ugm_replay_options *device)
+{
+	struct ugm_config own = *config;
+	bool target = false;
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < nr; i++)
+		target |= policies[i]->target;
+	if (nr == 1 && policies[0]->restrict_machine)
+		policies[0]->restrict_machine(&own);
+	ret = options_obey((const struct option_rule[]){
+		{device, "noise seed noise-per replan",
+		 "is for predictions only"},
+		{!option_given("noise"), "seed noise-per replan",
+		 "needs --noise"},
+		{!nr, "replan", "needs a policy: there is a schedule"},
+		{!target, "target-factor",
+		 "is for the policies g10, g10-gds and g10-host"},
+		{own.overlap != config->overlap, "overlap",
+		 "contradicts the policy"},
+		{config->published, "overlap scale block-size",
+		 "means nothing to the simulators of --preset g10-artifact"},
+		{device && device->clock == UGM_CLOCK_REAL,
+		 "pcie-bw flash-read-bw flash-write-bw",
+		 "means nothing under --clock real: moves take as long as they take"},
+		{}});
+	return ret == OPTIONS_GO_ON ? EXIT_DONE : ret;
+}
+
+/**
  * cost_device() - take over from a device what it decides
  * @device: how it replays
  * @config: its block size is set, or must be the device's
@@ -438,6 +500,8 @@ int cost_verb(const char *path, const struct cost_options *o, struct ugm_config 
 	int status;
 
 	status = check_options(o, device, &policy);
+	if (status == EXIT_DONE)
+		status = cost_obey(config, &policy, policy ? 1 : 0, device);
 	if (status == EXIT_DONE && device)
 		status = cost_device(device, config);
 	if (status != EXIT_DONE)
@@ -447,10 +511,8 @@ int cost_verb(const char *path, const struct cost_options *o, struct ugm_config 
 				o->launches ? "launches" : "perfetto", config->preset);
 	if (ugm_config_check(config, &err) || ugm_trace_read(path, &trace, &err))
 		return complain(EXIT_USAGE, "%s", err.text);
-	if (o->schedule && config->replan)
-		status = complain(EXIT_USAGE, "--replan: '%s' is a schedule, not a policy",
-				  o->schedule);
-	else if (o->schedule && ugm_schedule_read(o->schedule, trace, &schedule, &err))
+	if (o->schedule &&
+	    ugm_schedule_read(o->schedule, trace, &schedule, &err))
 		status = complain(EXIT_USAGE, "%s", err.text);
 	else
 		status = with_outputs(o, config, device, trace, policy, &schedule);

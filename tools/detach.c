@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
-#include <stdlib.h>
 
 #include "command.h"
 #include "device.h"
-#include "options.h"
 
 /**
  * cmd_detach() - ugm detach
@@ -15,7 +13,7 @@
  */
 int cmd_detach(int argc, char **argv)
 {
-	const struct option_group groups[] = { { NULL, NULL } };
+	const struct option_group groups[] = {{}};
 	const struct usage usage = {
 		.synopsis = "[DEVICE]",
 		.summary = "Give the namespace of DEVICE (" DEFAULT_DEVICE ") back.",
@@ -24,16 +22,10 @@ int cmd_detach(int argc, char **argv)
 	};
 	const char *device;
 	struct ugm *space;
-	char **operands;
-	int nr, ret;
+	int ret;
 
-	ret = options_parse(&usage, argc, argv, &operands, &nr);
+	ret = device_begin(&usage, argc, argv, &device, &space);
 	if (ret != OPTIONS_GO_ON)
-		return ret;
-	device = nr ? operands[0] : NULL;
-	free(operands);
-	ret = device_open(device, &space);
-	if (ret)
 		return ret;
 	ret = ugm_detach(space);
 	if (ret == -EBUSY)

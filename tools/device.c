@@ -8,6 +8,22 @@
 #include "command.h"
 #include "device.h"
 #include "options.h"
+#include "units.h"
+
+static int option_space(const char *what, const char *text, void *target,
+			struct ugm_error *err)
+{
+	return ugm_parse_u64(what, text, 1, U64_MAX, target, err);
+}
+
+const struct option_spec device_option[] = {
+	{"device", "PATH", option_string, 0, false,
+	 "device (" DEFAULT_DEVICE ", or $UGM_DEVICE)"},
+	{}};
+
+const struct option_spec space_option[] = {{"space", "ID", option_space, 0,
+					    false, "the space (the only one)"},
+					   {}};
 
 /**
  * device_path() - which device is meant
@@ -42,6 +58,27 @@ int device_open(const char *path, struct ugm **space)
 	if (ret == -ENOTTY)
 		return complain(EXIT_USAGE, "%s: not a ugm device", device_path(path));
 	return complain(EXIT_FAILED, "%s: %s", device_path(path), strerror(-ret));
+}
+
+/**
+ * device_begin() - a verb whose operand is a device
+ * @usage: what its command line may be
+ * @argc: of the verb
+ * @argv: of the verb
+ * @path: out: the device node, or NULL
+ * @space: out: the device, open
+ *
+ * Return: OPTIONS_GO_ON, or an exit status.
+ */
+int device_begin(const struct usage *usage, int argc, char **argv,
+		 const char **path, struct ugm **space)
+{
+	int ret = options_parse_one(usage, argc, argv, path);
+
+	if (ret != OPTIONS_GO_ON)
+		return ret;
+	ret = device_open(*path, space);
+	return ret ? ret : OPTIONS_GO_ON;
 }
 
 /**

@@ -360,14 +360,13 @@ int cmd_doctor(int argc, char **argv)
 		.max_operands = 1,
 	};
 	struct patient p = {};
-	char **operands;
-	int nr, ret;
+	const char *device;
+	int ret;
 
-	ret = options_parse(&usage, argc, argv, &operands, &nr);
+	ret = options_parse_one(&usage, argc, argv, &device);
 	if (ret != OPTIONS_GO_ON)
 		return ret;
-	p.device = device_path(nr ? operands[0] : NULL);
-	free(operands);
+	p.device = device_path(device);
 	look_at_kernel(&p);
 	look_at_module(&p);
 	look_at_signature(&p);

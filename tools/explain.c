@@ -7,8 +7,6 @@
 #include "record.h"
 #include "vitality.h"
 
-#define NOTHING U64_MAX
-
 struct explain_options {
 	const char *policy;
 	u64 tensor;
@@ -194,13 +192,13 @@ static int explain(const struct explain_options *o, const char *path,
 
 	if (ugm_trace_read(path, &t, &err))
 		return complain(EXIT_USAGE, "%s", err.text);
-	if (o->tensor != NOTHING)
+	if (option_given("tensor"))
 		x = ugm_trace_find(t, o->tensor);
 	if (x < 0)
 		status = complain(EXIT_USAGE, "--tensor %" PRIu64
 				  ": trace %s has no such tensor", o->tensor,
 				  t->name);
-	else if (o->kernel != NOTHING && o->kernel >= t->nr_kernels)
+	else if (option_given("kernel") && o->kernel >= t->nr_kernels)
 		status = complain(EXIT_USAGE, "--kernel %" PRIu64
 				  ": trace %s has 0 to %u", o->kernel, t->name,
 				  t->nr_kernels - 1);
@@ -213,7 +211,7 @@ static int explain(const struct explain_options *o, const char *path,
 			if (record.nr_moves)
 				qsort(record.moves, record.nr_moves,
 				      sizeof(*record.moves), by_begin);
-			if (o->tensor != NOTHING)
+			if (option_given("tensor"))
 				explain_tensor(t, &record, &v, (u32)x);
 			else
 				explain_kernel(t, &record, (u32)o->kernel);
@@ -235,13 +233,15 @@ static int explain(const struct explain_options *o, const char *path,
  */
 int cmd_explain(int argc, char **argv)
 {
-	struct explain_options o = { .tensor = NOTHING, .kernel = NOTHING };
-	const struct ugm_policy *policy = NULL;
+	struct explain_options o = {};
+	const struct ugm_policy *policy;
 	struct ugm_config config;
-	struct ugm_error err = {};
-	const struct option_group groups[] = {
-		{ explain_options, &o }, { machine_options, &config }, {}
-	};
+	struct ugm_error err;
+	const struct option_group groups[] = {{explain_options, &o},
+					      {machine_options, &config},
+					      {model_options, &config},
+					      {iteration_options, &config},
+					      {}};
 	const struct usage usage = {
 		.synopsis = "TRACE --policy NAME --tensor ID | --kernel K",
 		.summary = "Where a tensor goes in a predicted iteration, or what a kernel waits for.",
@@ -249,31 +249,30 @@ int cmd_explain(int argc, char **argv)
 		.min_operands = 1,
 		.max_operands = 1,
 	};
-	char **operands;
-	int nr, status;
+	const char *trace;
+	int status;
 
-	ugm_config_preset(&config, NULL, NULL);
-	status = options_parse(&usage, argc, argv, &operands, &nr);
+	status = cost_begin(&usage, argc, argv, &config, &trace);
 	if (status != OPTIONS_GO_ON)
 		return status;
 	if (!o.policy)
-		status = complain(EXIT_USAGE, "--policy is missing");
-	else if ((o.tensor == NOTHING) == (o.kernel == NOTHING))
-		status = complain(EXIT_USAGE, "give either --tensor or --kernel");
-	else if (config.published)
-		status = complain(EXIT_USAGE, "--preset %s: has no record of launches",
-				  config.preset);
-	else if (ugm_config_check(&config, &err))
-		status = complain(EXIT_USAGE, "%s", err.text);
-	else
-		policy = ugm_policy_find(o.policy, &err);
-	if (policy && policy->compute)
-		status = complain(EXIT_USAGE, "policy '%s' is computed and moves nothing",
-				  policy->name);
-	else if (policy)
-		status = explain(&o, operands[0], &config, policy);
-	else if (status == OPTIONS_GO_ON)
-		status = complain(EXIT_USAGE, "%s", err.text);
-	free(operands);
-	return status;
+		return complain(EXIT_USAGE, "--policy is missing");
+	if (option_given("tensor") == option_given("kernel"))
+		return complain(EXIT_USAGE, "give either --tensor or --kernel");
+	if (config.published)
+		return complain(EXIT_USAGE,
+				"--preset %s: has no record of launches",
+				config.preset);
+	if (ugm_config_check(&config, &err))
+		return complain(EXIT_USAGE, "%s", err.text);
+	policy = ugm_policy_find(o.policy, &err);
+	if (!policy)
+		return complain(EXIT_USAGE, "%s", err.text);
+	if (policy->compute)
+		return complain(EXIT_USAGE,
+				"policy '%s' is computed and moves nothing",
+				policy->name);
+	status = cost_obey(&config, &policy, 1, NULL);
+	return status == EXIT_DONE ? explain(&o, trace, &config, policy) :
+				     status;
 }

@@ -6,7 +6,6 @@
 #include "command.h"
 #include "device.h"
 #include "layout.h"
-#include "options.h"
 #include "schedule.h"
 #include "units.h"
 
@@ -21,7 +20,6 @@
  * @trace: trace that FILE is a schedule of, or NULL
  * @shift: added to the launch numbers of a file
  * @op: enum ugm_op + 1 of a single hint, or 0
- * @tagged: @tag is given
  * @tag: its range
  * @offset: full-size bytes
  * @length: full-size bytes; 0: to the end
@@ -36,7 +34,6 @@ struct hint_options {
 	const char *trace;
 	u64 shift;
 	u32 op;
-	bool tagged;
 	u64 tag;
 	u64 offset;
 	u64 length;
@@ -61,12 +58,10 @@ static int option_op(const char *what, const char *text, void *target, struct ug
 	return ret;
 }
 
-static int option_tag(const char *what, const char *text, void *target, struct ugm_error *err)
+static int option_length(const char *what, const char *text, void *target,
+			 struct ugm_error *err)
 {
-	struct hint_options *o = target;
-
-	o->tagged = true;
-	return ugm_parse_u64(what, text, 0, U64_MAX, &o->tag, err);
+	return ugm_parse_size(what, text, 1, 1ULL << 60, target, err);
 }
 
 static int option_tier(const char *what, const char *text, void *target, struct ugm_error *err)
@@ -82,25 +77,24 @@ static int option_tier(const char *what, const char *text, void *target, struct 
 #define HINT(field) offsetof(struct hint_options, field)
 
 static const struct option_spec options[] = {
-	{ "space", "ID", option_u64, HINT(space), false, "space to hint to (the only one)" },
-	{ "device", "PATH", option_string, HINT(device), false,
-	  "device (" DEFAULT_DEVICE ", or $UGM_DEVICE)" },
-	{ "trace", "TRACE", option_string, HINT(trace), false,
-	  "FILE is a schedule of this trace: tensors without a range of their own are left out" },
-	{ "shift", "N", option_u64, HINT(shift), false,
-	  "add N to the launch numbers of FILE (0)" },
-	{ "op", "OP", option_op, 0, false,
-	  "a single hint: prefetch, evict, discard, pin, unpin, protect, unprotect, writeback" },
-	{ "tag", "TAG", option_tag, 0, false, "its range" },
-	{ "offset", "BYTES", option_size, HINT(offset), false, "full-size bytes into it (0)" },
-	{ "length", "BYTES", option_size, HINT(length), false, "full-size bytes (to its end)" },
-	{ "tier", "gpu|host|flash", option_tier, 0, false,
-	  "where prefetch, evict and writeback go" },
-	{ "at", "LAUNCH", option_u64, HINT(at), false, "launch at whose begin it acts (at once)" },
-	{ "need", "LAUNCH", option_u64, HINT(need), false, "launch that needs it (none)" },
-	{ "json", NULL, NULL, HINT(json), false, "print JSON" },
-	{}
-};
+	{"trace", "TRACE", option_string, HINT(trace), false,
+	 "FILE is a schedule of this trace: tensors without a range of their own are left out"},
+	{"shift", "N", option_u64, HINT(shift), false,
+	 "add N to the launch numbers of FILE (0)"},
+	{"op", "OP", option_op, 0, false,
+	 "a single hint: prefetch, evict, discard, pin, unpin, protect, unprotect, writeback"},
+	{"tag", "TAG", option_u64, HINT(tag), false, "its range"},
+	{"offset", "BYTES", option_size, HINT(offset), false,
+	 "full-size bytes into it (0)"},
+	{"length", "BYTES", option_length, HINT(length), false,
+	 "full-size bytes (to its end)"},
+	{"tier", "gpu|host|flash", option_tier, 0, false,
+	 "where prefetch, evict and writeback go"},
+	{"at", "LAUNCH", option_u64, HINT(at), false,
+	 "launch at whose begin it acts (at once)"},
+	{"need", "LAUNCH", option_u64, HINT(need), false,
+	 "launch that needs it (none)"},
+	{}};
 
 /*
  * The ranges of the space as tensors, so that hints are read as schedules are.
@@ -144,6 +138,12 @@ static int read_ranges(struct ugm *space, const struct hint_options *o, struct u
 	return i < nr || !l->tensors ? complain(EXIT_FAILED, "out of memory") : EXIT_DONE;
 }
 
+static bool moves(const struct hint_options *o)
+{
+	return o->op == UGM_OP_PREFETCH + 1 || o->op == UGM_OP_EVICT + 1 ||
+	       o->op == UGM_OP_WRITEBACK + 1;
+}
+
 static int single(const struct hint_options *o, const struct ugm_trace *t, struct ugm_schedule *s)
 {
 	struct ugm_schedule_hint h = {
@@ -154,19 +154,21 @@ static int single(const struct hint_options *o, const struct ugm_trace *t, struc
 		.offset = o->offset,
 		.len = o->length,
 	};
-	bool moves = h.op == UGM_OP_PREFETCH || h.op == UGM_OP_EVICT || h.op == UGM_OP_WRITEBACK;
 	s64 tensor = ugm_trace_find(t, o->tag);
 	u64 bytes;
 
-	if (!o->tagged)
+	if (!option_given("tag"))
 		return complain(EXIT_USAGE, "--op needs --tag");
 	if (tensor < 0)
 		return complain(EXIT_USAGE, "--tag %" PRIu64 ": the space has no such range (ugm map)",
 				o->tag);
-	if (moves != !!h.tier)
-		return complain(EXIT_USAGE, moves ? "--op %s needs --tier" : "--op %s takes no --tier",
+	if (moves(o) != !!h.tier)
+		return complain(EXIT_USAGE,
+				moves(o) ? "--op %s needs --tier" :
+					   "--op %s takes no --tier",
 				op_names[h.op]);
-	if (moves && (h.op == UGM_OP_PREFETCH ? h.tier == UGM_TIER_FLASH : h.tier == UGM_TIER_GPU))
+	if (moves(o) && (h.op == UGM_OP_PREFETCH ? h.tier == UGM_TIER_FLASH :
+						   h.tier == UGM_TIER_GPU))
 		return complain(EXIT_USAGE, "--tier %s: %s goes to %s", ugm_tier_name(h.tier),
 				op_names[h.op],
 				h.op == UGM_OP_PREFETCH ? "gpu or host" : "host or flash");
@@ -320,7 +322,11 @@ static int hint(struct ugm *space, struct hint_options *o, const char *file)
 int cmd_hint(int argc, char **argv)
 {
 	struct hint_options o = { .at = UGM_HINT_NOW, .need = UGM_NEED_NONE };
-	const struct option_group groups[] = { { options, &o }, {} };
+	const struct option_group groups[] = {{space_option, &o.space},
+					      {device_option, &o.device},
+					      {options, &o},
+					      {json_option, &o.json},
+					      {}};
 	const struct usage usage = {
 		.synopsis = "[FILE|-] | --op OP --tag TAG",
 		.summary = "Give a running space of the same user (or as root) a schedule's hints, or a single one. Offsets and lengths are full-size bytes.",
@@ -329,21 +335,21 @@ int cmd_hint(int argc, char **argv)
 	};
 	const char *file;
 	struct ugm *space;
-	char **operands;
-	int nr, ret;
+	int ret;
 
-	ret = options_parse(&usage, argc, argv, &operands, &nr);
+	ret = options_parse_one(&usage, argc, argv, &file);
 	if (ret != OPTIONS_GO_ON)
 		return ret;
-	file = nr ? operands[0] : NULL;
-	free(operands);
 	if (!file == !o.op)
 		return complain(EXIT_USAGE, "give either FILE or --op");
-	if (file && (o.tagged || o.offset || o.length || o.tier || o.at != UGM_HINT_NOW ||
-		     o.need != UGM_NEED_NONE))
-		return complain(EXIT_USAGE, "--tag, --offset, --length, --tier, --at and --need need --op");
-	if (o.op && (o.shift || o.trace))
-		return complain(EXIT_USAGE, "--shift and --trace need a FILE");
+	ret = options_obey((const struct option_rule[]){
+		{file, "tag offset length tier at need", "needs --op"},
+		{!file, "trace shift", "needs a FILE"},
+		{!moves(&o), "need",
+		 "is for what moves: prefetch, evict and writeback"},
+		{}});
+	if (ret != OPTIONS_GO_ON)
+		return ret;
 	ret = device_open(o.device, &space);
 	if (ret)
 		return ret;

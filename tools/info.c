@@ -7,7 +7,6 @@
 #include "device.h"
 #include "engine.h"
 #include "namespace.h"
-#include "options.h"
 
 /**
  * struct info - what is told of a device
@@ -20,11 +19,9 @@ struct info {
 };
 
 static const struct option_spec options[] = {
-	{ "json", NULL, NULL, offsetof(struct info, json), false, "print JSON" },
-	{ "namespaces", NULL, NULL, offsetof(struct info, namespaces), false,
-	  "the NVMe namespaces of this machine instead" },
-	{}
-};
+	{"namespaces", NULL, NULL, offsetof(struct info, namespaces), false,
+	 "the NVMe namespaces of this machine instead"},
+	{}};
 
 static const char *const clocks[] = {
 	[UGM_CLOCK_VIRTUAL] = "virtual",
@@ -212,7 +209,8 @@ static void show(const char *path, const struct ugm_ioc_info *i, const struct ug
 int cmd_info(int argc, char **argv)
 {
 	struct info o = {};
-	const struct option_group groups[] = { { options, &o }, {} };
+	const struct option_group groups[] = {
+		{options, &o}, {json_option, &o.json}, {}};
 	const struct usage usage = {
 		.synopsis = "[DEVICE]",
 		.summary = "Tell what DEVICE (" DEFAULT_DEVICE ") is, what it models and what is attached.",
@@ -225,15 +223,12 @@ int cmd_info(int argc, char **argv)
 	struct ugm_error err;
 	const char *device;
 	struct ugm *space;
-	char **operands;
 	bool known;
-	int nr, ret;
+	int ret;
 
-	ret = options_parse(&usage, argc, argv, &operands, &nr);
+	ret = options_parse_one(&usage, argc, argv, &device);
 	if (ret != OPTIONS_GO_ON)
 		return ret;
-	device = nr ? operands[0] : NULL;
-	free(operands);
 	if (o.namespaces && device)
 		return complain(EXIT_USAGE, "--namespaces is not about a device: '%s'", device);
 	if (o.namespaces)

@@ -5,7 +5,6 @@
 
 #include "command.h"
 #include "device.h"
-#include "options.h"
 #include "state.h"
 
 /* Characters of a range's picture, blocks asked for at once. */
@@ -20,13 +19,6 @@
 struct map {
 	u64 space;
 	bool json;
-};
-
-static const struct option_spec options[] = {
-	{ "space", "ID", option_u64, offsetof(struct map, space), false,
-	  "space to look at (the only one)" },
-	{ "json", NULL, NULL, offsetof(struct map, json), false, "print JSON" },
-	{}
 };
 
 static unsigned int tier_of(uint32_t state)
@@ -230,7 +222,8 @@ static int map(struct ugm *space, const char *device, const struct map *o)
 int cmd_map(int argc, char **argv)
 {
 	struct map o = {};
-	const struct option_group groups[] = { { options, &o }, {} };
+	const struct option_group groups[] = {
+		{space_option, &o.space}, {json_option, &o.json}, {}};
 	const struct usage usage = {
 		.synopsis = "[DEVICE]",
 		.summary = "Where the blocks of a space are, range by range.",
@@ -239,16 +232,10 @@ int cmd_map(int argc, char **argv)
 	};
 	const char *device;
 	struct ugm *space;
-	char **operands;
-	int nr, ret;
+	int ret;
 
-	ret = options_parse(&usage, argc, argv, &operands, &nr);
+	ret = device_begin(&usage, argc, argv, &device, &space);
 	if (ret != OPTIONS_GO_ON)
-		return ret;
-	device = nr ? operands[0] : NULL;
-	free(operands);
-	ret = device_open(device, &space);
-	if (ret)
 		return ret;
 	ret = device_other_space(space, device, &o.space);
 	if (!ret)

@@ -8,7 +8,12 @@
 #include "options.h"
 #include "units.h"
 
+/* More different ones than any verb has. */
+#define MAX_GIVEN 64
+
 static const char *verb = "ugm";
+static const char *given[MAX_GIVEN];
+static unsigned int nr_given;
 
 /**
  * complain() - one line on standard error
@@ -176,31 +181,39 @@ static int option_drive(const char *what, const char *text, void *target,
 
 #define CONFIG(field) offsetof(struct ugm_config, field)
 
+const struct option_spec json_option[] = {
+	{"json", NULL, NULL, 0, false, "print JSON"}, {}};
+
 const struct option_spec machine_options[] = {
-	{ "preset", "NAME", option_preset, 0, true,
-	  "machine to start from: g10-paper, or g10-artifact (predictions only)" },
-	{ "gpu-mem", "SIZE", option_size, CONFIG(gpu_mem_bytes), false,
-	  "capacity of the GPU tier, full size" },
-	{ "host-mem", "SIZE", option_size, CONFIG(host_mem_bytes), false,
-	  "capacity of the host tier, full size" },
-	{ "pcie-bw", "B/S", option_bandwidth, CONFIG(pcie_bytes_per_s), false,
-	  "bandwidth of the GPU link, each direction" },
-	{ "flash-read-bw", "B/S", option_bandwidth,
-	  CONFIG(flash_read_bytes_per_s), false, "flash read bandwidth" },
-	{ "flash-write-bw", "B/S", option_bandwidth,
-	  CONFIG(flash_write_bytes_per_s), false, "flash write bandwidth" },
-	{ "overlap", "full|none", option_overlap, 0, false,
-	  "does execution overlap with the wait for operands?" },
-	{ "scale", "K", option_count, CONFIG(scale), false,
-	  "full-size bytes per byte of the replay" },
-	{ "block-size", "SIZE", option_block_size, CONFIG(block_size), false,
-	  "bytes of a block" },
-	{ "target-factor", "F", option_factor, CONFIG(target_factor), false,
-	  "of the memory that g10, g10-gds and g10-host plan to use (1)" },
-	{ "iterations", "N", option_count, CONFIG(iterations), false,
-	  "how often the trace is run; the second is the result" },
-	{}
-};
+	{"preset", "NAME", option_preset, 0, true,
+	 "machine to start from: g10-paper, or g10-artifact (predictions only)"},
+	{"gpu-mem", "SIZE", option_size, CONFIG(gpu_mem_bytes), false,
+	 "capacity of the GPU tier, full size"},
+	{"host-mem", "SIZE", option_size, CONFIG(host_mem_bytes), false,
+	 "capacity of the host tier, full size"},
+	{"pcie-bw", "B/S", option_bandwidth, CONFIG(pcie_bytes_per_s), false,
+	 "bandwidth of the GPU link, each direction"},
+	{"flash-read-bw", "B/S", option_bandwidth,
+	 CONFIG(flash_read_bytes_per_s), false, "flash read bandwidth"},
+	{"flash-write-bw", "B/S", option_bandwidth,
+	 CONFIG(flash_write_bytes_per_s), false, "flash write bandwidth"},
+	{}};
+
+const struct option_spec model_options[] = {
+	{"overlap", "full|none", option_overlap, 0, false,
+	 "does execution overlap with the wait for operands?"},
+	{"scale", "K", option_count, CONFIG(scale), false,
+	 "full-size bytes per byte of the replay"},
+	{"block-size", "SIZE", option_block_size, CONFIG(block_size), false,
+	 "bytes of a block"},
+	{"target-factor", "F", option_factor, CONFIG(target_factor), false,
+	 "of the memory that g10, g10-gds and g10-host plan to use (1)"},
+	{}};
+
+const struct option_spec iteration_options[] = {
+	{"iterations", "N", option_count, CONFIG(iterations), false,
+	 "how often the trace is run; the second is the result"},
+	{}};
 
 const struct option_spec wear_options[] = {
 	{ "drive", "DRIVE", option_drive, 0, false,
@@ -264,6 +277,45 @@ static const struct option_spec *find(const struct usage *u, const char *arg,
 	return NULL;
 }
 
+/**
+ * option_given() - was an option on the command line?
+ * @name: its name, without dashes
+ */
+bool option_given(const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr_given; i++)
+		if (!strcmp(given[i], name))
+			return true;
+	return false;
+}
+
+/**
+ * options_obey() - is each option that was given of use?
+ * @rules: when it is not
+ *
+ * Return: OPTIONS_GO_ON, or an exit status.
+ */
+int options_obey(const struct option_rule *rules)
+{
+	for (; rules->options; rules++) {
+		const char *at = rules->options;
+
+		while (rules->applies && *at) {
+			size_t len = strcspn(at, " ");
+			char name[64];
+
+			snprintf(name, sizeof(name), "%.*s", (int)len, at);
+			if (option_given(name))
+				return complain(EXIT_USAGE, "--%s %s", name,
+						rules->why);
+			at += len + strspn(at + len, " ");
+		}
+	}
+	return OPTIONS_GO_ON;
+}
+
 /* One pass over the arguments: only options that come first, or the others. */
 static int pass(const struct usage *u, int argc, char **argv, bool first,
 		char **operands, int *nr)
@@ -308,6 +360,8 @@ static int pass(const struct usage *u, int argc, char **argv, bool first,
 		}
 		if (o->first != first)
 			continue;
+		if (!option_given(o->name) && nr_given < MAX_GIVEN)
+			given[nr_given++] = o->name;
 		if (!o->argument)
 			*(bool *)((char *)g->base + o->offset) = true;
 		else if (o->parse(name, value, (char *)g->base + o->offset,
@@ -352,4 +406,27 @@ int options_parse(const struct usage *usage, int argc, char **argv,
 	else
 		free(list);
 	return status;
+}
+
+/**
+ * options_parse_one() - likewise of a verb that takes one operand at most
+ * @usage: what it may be
+ * @argc: of the verb
+ * @argv: of the verb
+ * @operand: the operand, or NULL
+ *
+ * Return: OPTIONS_GO_ON, or the exit status.
+ */
+int options_parse_one(const struct usage *usage, int argc, char **argv,
+		      const char **operand)
+{
+	char **operands;
+	int nr, status;
+
+	status = options_parse(usage, argc, argv, &operands, &nr);
+	if (status != OPTIONS_GO_ON)
+		return status;
+	*operand = nr ? operands[0] : NULL;
+	free(operands);
+	return OPTIONS_GO_ON;
 }

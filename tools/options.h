@@ -2,6 +2,7 @@
 #ifndef UGM_TOOLS_OPTIONS_H
 #define UGM_TOOLS_OPTIONS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "error.h"
@@ -14,6 +15,9 @@
  * offset of what it sets in a structure of the verb's. --help is made from the
  * same tables, so that it cannot miss one. "--name value" and "--name=value"
  * mean the same; "--" ends the options; all else are operands.
+ *
+ * An option that would change nothing is refused: a verb offers only what it
+ * uses, and says in rules what is of use only together with something else.
  */
 
 /**
@@ -64,11 +68,29 @@ struct usage {
 	int max_operands;
 };
 
+/**
+ * struct option_rule - when options are of no use
+ * @applies: is it so here?
+ * @options: their names, without dashes, separated by blanks
+ * @why: what to say after the first of them that was given
+ *
+ * A table ends with NULL options.
+ */
+struct option_rule {
+	bool applies;
+	const char *options;
+	const char *why;
+};
+
 /* Not an exit status: go on. */
 #define OPTIONS_GO_ON (-1)
 
 int options_parse(const struct usage *usage, int argc, char **argv,
 		  char ***operands, int *nr_operands);
+int options_parse_one(const struct usage *usage, int argc, char **argv,
+		      const char **operand);
+bool option_given(const char *name);
+int options_obey(const struct option_rule *rules);
 
 int option_string(const char *what, const char *text, void *target,
 		  struct ugm_error *err);
@@ -79,8 +101,15 @@ int option_count(const char *what, const char *text, void *target,
 int option_size(const char *what, const char *text, void *target,
 		struct ugm_error *err);
 
-/* Options of every verb that replays a trace; base: struct ugm_config. */
+/* Of every verb that can answer in JSON; base: bool. */
+extern const struct option_spec json_option[];
+
+/* Of every verb that looks at a trace on a machine; base: struct ugm_config. */
 extern const struct option_spec machine_options[];
+/* Of those that plan on it, or replay; base: struct ugm_config. */
+extern const struct option_spec model_options[];
+/* Of those that replay; base: struct ugm_config. */
+extern const struct option_spec iteration_options[];
 
 /* Of every verb that tells what a replay costs; base: struct ugm_config. */
 extern const struct option_spec wear_options[];

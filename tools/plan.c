@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "command.h"
+#include "cost.h"
 #include "options.h"
 #include "policy.h"
 #include "progress.h"
@@ -38,6 +39,9 @@ static int plan(const char *path, const struct plan_options *o,
 		return complain(EXIT_USAGE,
 				"policy '%s' is a computed row and has no schedule",
 				policy->name);
+	status = cost_obey(config, &policy, 1, NULL);
+	if (status != EXIT_DONE)
+		return status;
 	if (ugm_trace_read(path, &trace, &err))
 		return complain(EXIT_USAGE, "%s", err.text);
 	if (policy->restrict_machine)
@@ -67,9 +71,10 @@ int cmd_plan(int argc, char **argv)
 	struct plan_options o = {};
 	struct ugm_config config;
 	struct ugm_error err;
-	const struct option_group groups[] = {
-		{ plan_options, &o }, { machine_options, &config }, {}
-	};
+	const struct option_group groups[] = {{plan_options, &o},
+					      {machine_options, &config},
+					      {model_options, &config},
+					      {}};
 	const struct usage usage = {
 		.synopsis = "TRACE --policy NAME -o FILE",
 		.summary = "Write the schedule of a policy for a trace on a machine.",
@@ -77,21 +82,17 @@ int cmd_plan(int argc, char **argv)
 		.min_operands = 1,
 		.max_operands = 1,
 	};
-	char **operands;
-	int nr, status;
+	const char *trace;
+	int status;
 
-	ugm_config_preset(&config, NULL, NULL);
-	status = options_parse(&usage, argc, argv, &operands, &nr);
+	status = cost_begin(&usage, argc, argv, &config, &trace);
 	if (status != OPTIONS_GO_ON)
 		return status;
 	if (!o.policy)
-		status = complain(EXIT_USAGE, "--policy is missing");
-	else if (!o.output)
-		status = complain(EXIT_USAGE, "-o is missing: where to write");
-	else if (ugm_config_check(&config, &err))
-		status = complain(EXIT_USAGE, "%s", err.text);
-	else
-		status = plan(operands[0], &o, &config);
-	free(operands);
-	return status;
+		return complain(EXIT_USAGE, "--policy is missing");
+	if (!o.output)
+		return complain(EXIT_USAGE, "-o is missing: where to write");
+	if (ugm_config_check(&config, &err))
+		return complain(EXIT_USAGE, "%s", err.text);
+	return plan(trace, &o, &config);
 }

@@ -1,15 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include <stdlib.h>
-
 #include "command.h"
 #include "cost.h"
 #include "device.h"
-
-static const struct option_spec device_options[] = {
-	{ "device", "PATH", option_string, offsetof(struct ugm_replay_options, device), false,
-	  "device (" DEFAULT_DEVICE ", or $UGM_DEVICE)" },
-	{}
-};
 
 /**
  * cmd_run() - ugm run
@@ -23,11 +15,11 @@ int cmd_run(int argc, char **argv)
 	struct ugm_replay_options device = { .verify = UGM_VERIFY_SAMPLE };
 	struct cost_options o = {};
 	struct ugm_config config;
-	const struct option_group groups[] = { { cost_options, &o },
-					       { device_options, &device },
-					       { replay_options, &device },
-					       { wear_options, &config }, { machine_options, &config },
-					       {} };
+	const struct option_group groups[] = {
+		{cost_options, &o},	      {device_option, &device.device},
+		{replay_options, &device},    {wear_options, &config},
+		{machine_options, &config},   {model_options, &config},
+		{iteration_options, &config}, {}};
 	const struct usage usage = {
 		.synopsis = "TRACE --policy NAME | --schedule FILE",
 		.summary = "Replay a trace on a device: real data, moved by the module, verified.",
@@ -35,14 +27,11 @@ int cmd_run(int argc, char **argv)
 		.min_operands = 1,
 		.max_operands = 1,
 	};
-	char **operands;
-	int nr, status;
+	const char *trace;
+	int status;
 
-	ugm_config_preset(&config, NULL, NULL);
-	status = options_parse(&usage, argc, argv, &operands, &nr);
+	status = cost_begin(&usage, argc, argv, &config, &trace);
 	if (status != OPTIONS_GO_ON)
 		return status;
-	status = cost_verb(operands[0], &o, &config, &device);
-	free(operands);
-	return status;
+	return cost_verb(trace, &o, &config, &device);
 }

@@ -2,12 +2,10 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "command.h"
 #include "device.h"
-#include "options.h"
 
 /**
  * struct serve - options of the verb
@@ -22,14 +20,12 @@ struct serve {
 };
 
 static const struct option_spec options[] = {
-	{ "space", "ID", option_u64, offsetof(struct serve, space), false,
-	  "space to serve (the only one)" },
-	{ "depth", "N", option_count, offsetof(struct serve, depth), false,
-	  "requests in flight at most, 1 to 4096 (64)" },
-	{ "lease-ms", "MS", option_count, offsetof(struct serve, lease_ms), false,
-	  "how long a lease may last before the kernel takes it back (1000)" },
-	{ NULL },
-};
+	{"depth", "N", option_count, offsetof(struct serve, depth), false,
+	 "requests in flight at most, 1 to 4096 (64)"},
+	{"lease-ms", "MS", option_count, offsetof(struct serve, lease_ms),
+	 false,
+	 "how long a lease may last before the kernel takes it back (1000)"},
+	{}};
 
 static volatile int stop;
 
@@ -48,7 +44,8 @@ static void on_signal(int sig)
 int cmd_serve(int argc, char **argv)
 {
 	struct serve s = { .depth = 64, .lease_ms = 1000 };
-	const struct option_group groups[] = { { options, &s }, { NULL, NULL } };
+	const struct option_group groups[] = {
+		{space_option, &s.space}, {options, &s}, {}};
 	const struct usage usage = {
 		.synopsis = "[DEVICE]",
 		.summary = "Move the flash data of a space with io_uring (the planner lane), until the space ends or a signal comes.",
@@ -60,14 +57,11 @@ int cmd_serve(int argc, char **argv)
 	struct ugm_lane_file *lane;
 	const char *device;
 	struct ugm *space;
-	char **operands;
-	int nr, ret;
+	int ret;
 
-	ret = options_parse(&usage, argc, argv, &operands, &nr);
+	ret = options_parse_one(&usage, argc, argv, &device);
 	if (ret != OPTIONS_GO_ON)
 		return ret;
-	device = nr ? operands[0] : NULL;
-	free(operands);
 	if (s.depth > 4096)
 		return complain(EXIT_USAGE, "--depth %" PRIu64 ": allowed are 1 to 4096", s.depth);
 	if (s.lease_ms > 60000)

@@ -6,16 +6,6 @@
 #include "command.h"
 #include "device.h"
 #include "namespace.h"
-#include "options.h"
-
-struct stat_options {
-	bool json;
-};
-
-static const struct option_spec options[] = {
-	{ "json", NULL, NULL, offsetof(struct stat_options, json), false, "print JSON" },
-	{}
-};
 
 /**
  * struct facts - what there is to tell
@@ -130,8 +120,8 @@ static void show_spaces(const struct facts *f)
  */
 int cmd_stat(int argc, char **argv)
 {
-	struct stat_options o = {};
-	const struct option_group groups[] = { { options, &o }, {} };
+	bool json = false;
+	const struct option_group groups[] = {{json_option, &json}, {}};
 	const struct usage usage = {
 		.synopsis = "[DEVICE]",
 		.summary = "Statistics of DEVICE (" DEFAULT_DEVICE ") since the last reset, its spaces and their flash servers.",
@@ -141,23 +131,17 @@ int cmd_stat(int argc, char **argv)
 	struct facts f = {};
 	const char *device;
 	struct ugm *space;
-	char **operands;
-	int nr, ret;
+	int ret;
 
-	ret = options_parse(&usage, argc, argv, &operands, &nr);
+	ret = device_begin(&usage, argc, argv, &device, &space);
 	if (ret != OPTIONS_GO_ON)
-		return ret;
-	device = nr ? operands[0] : NULL;
-	free(operands);
-	ret = device_open(device, &space);
-	if (ret)
 		return ret;
 	ret = ugm_info(space, &f.info);
 	if (!ret)
 		ret = ugm_spaces(space, &f.spaces, &f.nr_spaces);
 	if (!ret) {
 		forget_own(&f);
-		if (o.json)
+		if (json)
 			f.stats = json_object_new_object();
 		else
 			show_spaces(&f);
@@ -167,7 +151,7 @@ int cmd_stat(int argc, char **argv)
 	if (ret) {
 		json_object_put(f.stats);
 		ret = device_failed(device, "statistics", ret);
-	} else if (o.json) {
+	} else if (json) {
 		ret = show_json(device_path(device), &f);
 	}
 	free(f.spaces);

@@ -23,6 +23,7 @@
  * @restrict_machine: takes away what the policy cannot use, or NULL
  * @whole_tensors: it cannot page: the preset g10-artifact judges it by the
  *                 published tensor simulator
+ * @target: it plans for a share of the memory, the machine's target factor
  *
  * One of @plan and @compute is set.
  */
@@ -36,6 +37,7 @@ struct ugm_policy {
 		       struct ugm_error *err);
 	void (*restrict_machine)(struct ugm_config *config);
 	bool whole_tensors;
+	bool target;
 };
 
 extern const struct ugm_policy ugm_policy_ideal;

@@ -13,6 +13,8 @@ static int plan(const struct ugm_layout *layout, struct ugm_schedule *s,
 
 const struct ugm_policy ugm_policy_g10 = {
 	.name = "g10",
-	.summary = "G10: planned migrations to flash and host, oldest arrival as a fallback",
+	.summary =
+		"G10: planned migrations to flash and host, oldest arrival as a fallback",
 	.plan = plan,
+	.target = true,
 };

@@ -23,4 +23,5 @@ const struct ugm_policy ugm_policy_g10_gds = {
 	.plan = plan,
 	.restrict_machine = restrict_machine,
 	.whole_tensors = true,
+	.target = true,
 };

@@ -20,8 +20,10 @@ static int plan(const struct ugm_layout *layout, struct ugm_schedule *s,
 
 const struct ugm_policy ugm_policy_g10_host = {
 	.name = "g10-host",
-	.summary = "G10's scheduler without the unified page table: waits do not overlap",
+	.summary =
+		"G10's scheduler without the unified page table: waits do not overlap",
 	.plan = plan,
 	.restrict_machine = restrict_machine,
 	.whole_tensors = true,
+	.target = true,
 };

@@ -143,15 +143,22 @@ static struct json_object *config_json(const struct ugm_config *c)
 	return o;
 }
 
+static void wear_of(const struct ugm_config *c, const struct ugm_result *r,
+		    struct ugm_drive_wear *wear)
+{
+	ugm_drive_wear(&c->drive,
+		       r->traffic_bytes[UGM_TIER_GPU][UGM_TIER_FLASH] +
+			       r->traffic_bytes[UGM_TIER_HOST][UGM_TIER_FLASH],
+		       r->iteration_ns, wear);
+}
+
 static struct json_object *wear_json(const struct ugm_config *c,
 				     const struct ugm_result *r)
 {
-	u64 bytes = r->traffic_bytes[UGM_TIER_GPU][UGM_TIER_FLASH] +
-		    r->traffic_bytes[UGM_TIER_HOST][UGM_TIER_FLASH];
 	struct json_object *o = json_object_new_object();
 	struct ugm_drive_wear wear;
 
-	ugm_drive_wear(&c->drive, bytes, r->iteration_ns, &wear);
+	wear_of(c, r, &wear);
 	json_add_u64(o, "written_bytes", wear.bytes);
 	json_add_double(o, "drive_writes_per_day", wear.drive_writes_per_day);
 	add(o, "lifetime_years", isfinite(wear.lifetime_years) ?
@@ -256,21 +263,24 @@ static void csv_text(FILE *out, const char *text)
 /**
  * ugm_result_write_csv() - results as comma-separated values with a header
  * @out: where to
+ * @config: what determines them
  * @results: results
  * @nr: how many
  *
  * Context: may sleep.
  */
-void ugm_result_write_csv(FILE *out, const struct ugm_result *results,
-			  unsigned int nr)
+void ugm_result_write_csv(FILE *out, const struct ugm_config *config,
+			  const struct ugm_result *results, unsigned int nr)
 {
+	struct ugm_drive_wear wear;
 	unsigned int i, d;
 
 	fputs("trace,policy,exact,iteration_ns,ideal_ns,stall_ns,fraction_of_ideal",
 	      out);
 	for (d = 0; d < ARRAY_SIZE(directions); d++)
 		fprintf(out, ",%s_bytes", directions[d].name);
-	fputs(",plan_ns,peak_rss_bytes,error\n", out);
+	fputs(",drive_writes_per_day,lifetime_years,plan_ns,peak_rss_bytes,error\n",
+	      out);
 	for (i = 0; i < nr; i++) {
 		const struct ugm_result *r = &results[i];
 
@@ -281,7 +291,7 @@ void ugm_result_write_csv(FILE *out, const struct ugm_result *results,
 			fprintf(out, ",,,%" PRIu64 ",,", r->ideal_ns);
 			for (d = 0; d < ARRAY_SIZE(directions); d++)
 				fputc(',', out);
-			fputs(",,,", out);
+			fputs(",,,,,", out);
 			csv_text(out, r->error.text);
 			fputc('\n', out);
 			continue;
@@ -294,6 +304,10 @@ void ugm_result_write_csv(FILE *out, const struct ugm_result *results,
 			fprintf(out, ",%" PRIu64,
 				r->traffic_bytes[directions[d].src]
 						[directions[d].dst]);
+		wear_of(config, r, &wear);
+		fprintf(out, ",%.6g,", wear.drive_writes_per_day);
+		if (isfinite(wear.lifetime_years))
+			fprintf(out, "%.6g", wear.lifetime_years);
 		fprintf(out, ",%" PRIu64 ",%" PRIu64 ",\n", r->plan_ns,
 			r->peak_rss_bytes);
 	}
@@ -312,12 +326,15 @@ static int width_of(const char *text, int width)
  * @config: what determines them
  * @results: results
  * @nr: how many
+ * @worn: also what they do to the drive
  *
  * Context: may sleep.
  */
 void ugm_result_write_table(FILE *out, const struct ugm_config *config,
-			    const struct ugm_result *results, unsigned int nr)
+			    const struct ugm_result *results, unsigned int nr,
+			    bool worn)
 {
+	struct ugm_drive_wear wear;
 	int trace = 5, policy = 6;
 	unsigned int i, d;
 
@@ -334,10 +351,17 @@ void ugm_result_write_table(FILE *out, const struct ugm_config *config,
 		(double)config->flash_write_bytes_per_s / 1e9,
 		(unsigned long long)config->block_size >> 10,
 		(unsigned long long)config->scale);
+	if (worn)
+		fprintf(out,
+			"drive %s: %.4g bytes, of which %.4g may be written\n",
+			config->drive.name, config->drive.capacity_bytes,
+			config->drive.endurance_bytes);
 	fprintf(out, "%-*s  %-*s  %12s  %8s  %12s", trace, "trace", policy,
 		"policy", "s/iteration", "of ideal", "stall s");
 	for (d = 0; d < ARRAY_SIZE(directions); d++)
 		fprintf(out, "  %13s", directions[d].name);
+	if (worn)
+		fprintf(out, "  %11s  %8s", "drive/day", "years");
 	fputs("  (traffic in GB = 1e9 bytes)\n", out);
 	for (i = 0; i < nr; i++) {
 		const struct ugm_result *r = &results[i];
@@ -357,6 +381,13 @@ void ugm_result_write_table(FILE *out, const struct ugm_config *config,
 				(double)r->traffic_bytes[directions[d].src]
 							[directions[d].dst] /
 					1e9);
+		wear_of(config, r, &wear);
+		if (worn && isfinite(wear.lifetime_years))
+			fprintf(out, "  %11.3f  %8.2f",
+				wear.drive_writes_per_day, wear.lifetime_years);
+		else if (worn)
+			fprintf(out, "  %11.3f  %8s", wear.drive_writes_per_day,
+				"-");
 		fputs(r->inexact ? "  (not exact)\n" : "\n", out);
 	}
 }

@@ -66,9 +66,10 @@ void ugm_result_free(struct ugm_result *r);
 struct json_object *ugm_result_json(const struct ugm_config *config,
 				    const struct ugm_result *results,
 				    unsigned int nr);
-void ugm_result_write_csv(FILE *out, const struct ugm_result *results,
-			  unsigned int nr);
+void ugm_result_write_csv(FILE *out, const struct ugm_config *config,
+			  const struct ugm_result *results, unsigned int nr);
 void ugm_result_write_table(FILE *out, const struct ugm_config *config,
-			    const struct ugm_result *results, unsigned int nr);
+			    const struct ugm_result *results, unsigned int nr,
+			    bool worn);
 
 #endif /* UGM_RESULT_H */

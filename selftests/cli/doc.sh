@@ -43,6 +43,8 @@ awk '/^\.It Cm/ { print $3 }' "$man/ugm.1" | grep -xFf verbs > known
 same "ugm(1) has every verb" verbs known
 
 options_of '^\.Ss Machine options' | sed 's/^-//' > machine
+options_of '^\.Ss Model options' | sed 's/^-//' > model
+grep -vx iterations model > planning
 options_of '^\.Ss Prediction options' | sed 's/^-//' > prediction
 # What run shares with simulate is told there.
 options_of '^\.It Cm simulate' | sed 's/^-//' | grep -vx perfetto > cost
@@ -50,10 +52,12 @@ printf '%s\n' clock verify no-server > replay
 while read -r verb; do
 	options_of "^\\.It Cm $verb" | sed 's/^-//' > documented
 	case $verb in
-	analyze|plan|explain) cat machine >> documented ;;
-	simulate) cat machine prediction >> documented ;;
-	run)      cat machine cost >> documented ;;
-	compare)  cat machine prediction replay >> documented ;;
+	analyze)  cat machine >> documented ;;
+	plan)     cat machine planning >> documented ;;
+	explain)  cat machine model >> documented ;;
+	simulate) cat machine model prediction >> documented ;;
+	run)      cat machine model cost >> documented ;;
+	compare)  cat machine model prediction replay >> documented ;;
 	esac
 	help_of "$verb" > options
 	if [ -s options ] || [ -s documented ]; then

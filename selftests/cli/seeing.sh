@@ -87,4 +87,20 @@ check "wear is what was written to flash" json r.json \
 	"r['flash_wear']['written_bytes'] == r['traffic_bytes']['gpu_to_flash'] > 0 and
 	 abs(r['flash_wear']['drive_writes_per_day'] * r['flash_wear']['lifetime_years'] *
 	     365 * 1e12 / 1e15 - 1) < 1e-6"
+"$ugm" simulate t.trace $machine --policy g10-gds --drive 1e12:1e15 >table 2>.err
+check "and in the table if it is asked for" python3 -c "
+import json
+w = json.load(open('r.json'))['results'][0]['flash_wear']
+head, row = open('table').read().splitlines()[-2:]
+assert head.split()[-8:-6] == ['drive/day', 'years'], head
+assert [float(x) for x in row.split()[-2:]] == [round(w['drive_writes_per_day'], 3),
+                                                round(w['lifetime_years'], 2)], row"
+"$ugm" compare t.trace $machine --policies ideal,g10-gds --drive 1e12:1e15 --csv >c.csv 2>.err
+check "and as values" python3 -c "
+import csv, json
+w = json.load(open('r.json'))['results'][0]['flash_wear']
+rows = list(csv.DictReader(open('c.csv')))
+assert abs(float(rows[1]['drive_writes_per_day']) / w['drive_writes_per_day'] - 1) < 1e-5
+assert abs(float(rows[1]['lifetime_years']) / w['lifetime_years'] - 1) < 1e-5
+assert float(rows[0]['drive_writes_per_day']) == 0 and rows[0]['lifetime_years'] == ''"
 done_testing

@@ -37,10 +37,59 @@ refuses "'bound' is computed" explain t.trace --policy bound --kernel 0
 refuses "has no record of launches" explain t.trace --policy uvm --kernel 0 \
 	--preset g10-artifact
 refuses "cannot share the standard output" compare t.trace --html - --csv
-refuses "replan: without noise" simulate t.trace --policy g10 --replan
+
+# No option is ignored.
 echo "# ugm-schedule 1" > s.sched
-refuses "is a schedule, not a policy" simulate t.trace --schedule s.sched --noise 0.1 --replan
+refuses "--replan needs --noise" simulate t.trace --policy g10 --replan
+refuses "replan: without noise" simulate t.trace --policy g10 --noise 0 --replan
+refuses "--replan needs a policy" simulate t.trace --schedule s.sched --noise 0.1 --replan
+refuses "--seed needs --noise" simulate t.trace --policy g10 --seed 0
+refuses "--noise-per needs --noise" compare t.trace --policies g10 --noise-per call
+exits 0 "a seed for no noise" simulate t.trace --policy g10 --noise 0 --seed 3
 refuses "--noise is for predictions only" compare t.trace --device --noise 0.1
+refuses "--seed is for predictions only" compare t.trace --device --seed 1
+refuses "--clock needs --device" compare t.trace --clock virtual
+refuses "--verify needs --device" compare t.trace --verify sample
+refuses "--no-server needs --device" compare t.trace --no-server
+for policy in ideal uvm deepum flashneuron ugm bound; do
+	refuses "--target-factor is for the policies g10" simulate t.trace \
+		--policy $policy --target-factor 1
+done
+for policy in g10 g10-gds g10-host; do
+	exits 0 "a target for $policy" simulate t.trace --policy $policy --target-factor 0.9
+done
+refuses "--target-factor is for the policies" simulate t.trace --schedule s.sched --target-factor 1
+refuses "--target-factor is for the policies" plan t.trace --policy ugm --target-factor 1 -o s
+refuses "--target-factor is for the policies" explain t.trace --policy uvm --target-factor 1 --kernel 0
+refuses "--target-factor is for the policies" compare t.trace --policies uvm,ugm --target-factor 1
+exits 0 "one of several policies has a target" compare t.trace --policies uvm,g10 --target-factor 1
+refuses "--overlap contradicts the policy" simulate t.trace --policy g10-host --overlap full
+exits 0 "what the policy does anyway" simulate t.trace --policy g10-host --overlap none
+refuses "unknown option '--iterations'" plan t.trace --policy uvm --iterations 3 -o s
+for option in "overlap none" "scale 2" "block-size 4K" iterations\ 2 target-factor\ 1; do
+	# shellcheck disable=SC2086
+	refuses "unknown option '--${option% *}'" analyze t.trace --$option
+done
+for option in "overlap none" "scale 2" "block-size 4K"; do
+	# shellcheck disable=SC2086
+	refuses "--${option% *} means nothing to the simulators of" simulate t.trace \
+		--policy uvm --preset g10-artifact --$option
+done
+for option in "pcie-bw 1e9" "flash-read-bw 1e9" "flash-write-bw 1e9"; do
+	# shellcheck disable=SC2086
+	refuses "--${option% *} means nothing under --clock real" run t.trace --policy uvm \
+		--clock real --$option
+done
+refuses "either FILE or --op" hint
+refuses "--tag needs --op" hint s.sched --tag 0
+refuses "--offset needs --op" hint s.sched --offset 0
+refuses "--at needs --op" hint s.sched --at 0
+refuses "--shift needs a FILE" hint --op pin --tag 1 --shift 0
+refuses "--need is for what moves" hint --op pin --tag 1 --need 3
+refuses "--length: 0: allowed are 1 to" hint --op pin --tag 1 --length 0
+for verb in hint map serve; do
+	refuses "--space: 0: allowed are 1 to" $verb --space 0
+done
 
 refuses "--gpu-mem: '40X' is not a size" simulate t.trace --policy uvm --gpu-mem 40X
 refuses "--gpu-mem: '-1' is not a size" simulate t.trace --policy uvm --gpu-mem -1
