@@ -13,7 +13,7 @@ typedef unsigned __int128 u128;
  * A trace of one iteration of a published model, at any batch size, without
  * running it: an operator a kernel, as an eager framework runs it. A model is a
  * short function that calls layers (gen_layers.h), which make parameters and
- * call operators (gen_ops.h, gen_image_ops.h). An operator is data: its forward
+ * call operators (gen_ops.h, gen_image.h). An operator is data: its forward
  * kernel, and the kernels of its derivative with what they read and whose
  * gradients they make. The tape (gen_tape.h) does the rest: which tensors stay
  * alive until the backward pass, where gradients add up, what is computed again

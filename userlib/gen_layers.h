@@ -73,5 +73,9 @@ void net_language_model(struct net *n,
 extern const struct ugm_model ugm_bert_models[];
 extern const struct ugm_model ugm_gpt_models[];
 extern const struct ugm_model ugm_llama_models[];
+extern const struct ugm_model ugm_vit_models[];
+extern const struct ugm_model ugm_resnet_models[];
+extern const struct ugm_model ugm_senet_models[];
+extern const struct ugm_model ugm_inception_models[];
 
 #endif /* UGM_GEN_LAYERS_H */

@@ -7,6 +7,10 @@ static const struct ugm_model *const tables[] = {
 	ugm_bert_models,
 	ugm_gpt_models,
 	ugm_llama_models,
+	ugm_vit_models,
+	ugm_inception_models,
+	ugm_resnet_models,
+	ugm_senet_models,
 };
 
 /**

@@ -200,7 +200,34 @@ value_t tape_add(struct tape *t, const char *name, value_t a, value_t b)
 			.out = { y },
 			.flops = tape_elements(t, a),
 		},
-		.hands_on = true,
+		.hands_on = { a, b },
+	});
+	return y;
+}
+
+/**
+ * tape_add_to_each() - a sum, the same summand for each of the batch
+ * @t: tape
+ * @name: its name
+ * @a: summands
+ * @b: what is added to each
+ *
+ * Context: any.
+ * Return: the sums.
+ */
+value_t tape_add_to_each(struct tape *t, const char *name, value_t a, value_t b)
+{
+	value_t y = tape_result(t, name, "", tape_bytes(t, a));
+	u64 elements = tape_elements(t, a);
+
+	tape_op(t, name, &(struct op){
+		.forward = { .in = { a, b }, .out = { y }, .flops = elements },
+		.backward = { {
+			.pass = "backward",
+			.of = { b },
+			.flops = elements,
+		} },
+		.hands_on = { a },
 	});
 	return y;
 }

@@ -13,6 +13,7 @@ value_t tape_matmul(struct tape *t, const char *name, value_t a, value_t b,
 value_t tape_attention(struct tape *t, const char *name, const value_t qkv[3],
 		       value_t mask, u64 rows, u128 flops);
 value_t tape_add(struct tape *t, const char *name, value_t a, value_t b);
+value_t tape_add_to_each(struct tape *t, const char *name, value_t a, value_t b);
 value_t tape_multiply(struct tape *t, const char *name, value_t a, value_t b);
 value_t tape_scale_mask(struct tape *t, const char *name, value_t x,
 			value_t mask);

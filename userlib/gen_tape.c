@@ -429,9 +429,9 @@ static void op_backward(struct tape *t, const struct op *op)
 	}
 	if (!nr && !op->loss)
 		return;
-	for (i = 0; op->hands_on && i < ARRAY_SIZE(op->forward.in); i++)
-		if (op->forward.in[i])
-			give_grad(t, op->forward.in[i], dy[0]);
+	for (i = 0; i < ARRAY_SIZE(op->hands_on); i++)
+		if (op->hands_on[i])
+			give_grad(t, op->hands_on[i], dy[0]);
 	for (d = op->backward;
 	     d < op->backward + ARRAY_SIZE(op->backward) && d->pass; d++)
 		differentiate(t, op, d, dy, nr);
@@ -527,6 +527,7 @@ static void recompute(struct tape *t, const struct segment *s)
 			make_again(t, op);
 		translate(t, op->forward.in, ARRAY_SIZE(op->forward.in));
 		translate(t, op->forward.out, ARRAY_SIZE(op->forward.out));
+		translate(t, op->hands_on, ARRAY_SIZE(op->hands_on));
 		for (k = 0; k < ARRAY_SIZE(op->backward); k++) {
 			translate(t, op->backward[k].of,
 				  ARRAY_SIZE(op->backward[k].of));

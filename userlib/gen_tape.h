@@ -110,14 +110,14 @@ struct derivative {
  * @name: its name
  * @forward: its kernel; an output that is an input too is changed in place
  * @backward: its derivative; ends where @pass is NULL
- * @hands_on: the gradient of the output is that of all inputs: no kernel
+ * @hands_on: values that have the gradient of the output: no kernel
  * @loss: the backward pass begins here
  */
 struct op {
 	char name[96];
 	struct step forward;
 	struct derivative backward[3];
-	bool hands_on;
+	value_t hands_on[2];
 	bool loss;
 };
 

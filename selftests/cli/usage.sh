@@ -113,11 +113,23 @@ says "bert-base"
 exits 2 "gen of an unknown model" gen bert -o x
 says "gpt2-medium"
 says "llama3-8b"
+says "senet-154"
 refuses "-o is missing" gen gpt2
 refuses "GPU 'mine' is not one of: a100-40gb" gen gpt2 --gpu mine -o x
 refuses "--batch: 0: allowed" gen gpt2 --batch 0 -o x
 refuses "hidden 768 is not a multiple of heads 5" gen gpt2 --heads 5 -o x
 refuses "--optimizer: 'rms' is not one of: adam, sgd" gen gpt2 --optimizer rms -o x
+refuses "image 224: gpt2 has none" gen gpt2 --image 224 -o x
+refuses "seq 128: resnet-152 has none" gen resnet-152 --seq 128 -o x
+refuses "image 20: too small for inception-v3" gen inception-v3 --image 20 -o x
+refuses "lora 8: senet-154 has no attention to adapt" gen senet-154 --lora 8 -o x
+refuses "attention: resnet-50 has none" gen resnet-50 --attention fused -o x
+refuses "mode decode: bert-base is not a decoder" gen bert-base --mode decode -o x
+refuses "optimizer: in mode train only" gen gpt2 --mode prefill --optimizer adam -o x
+refuses "recompute: in mode train only" gen gpt2 --mode decode --recompute -o x
+refuses "tokens 4: in mode decode only" gen gpt2 --tokens 4 -o x
+refuses "--mode: .test. is not one of: train, prefill, decode" gen gpt2 --mode test -o x
+refuses "--type: .int8. is not one of: fp32, half" gen gpt2 --type int8 -o x
 check "nothing was written" test ! -e x
 
 refuses "no.trace: No such file" simulate no.trace --policy uvm

@@ -68,6 +68,16 @@ static const struct {
 	{ "llama2-70b", 68976648192, 0 },
 	{ "llama3-8b", 8030261248, 0 },
 	{ "llama3-70b", 70553706496, 0 },
+	{ "vit-base", 86567656, 0 },
+	{ "vit-base-32", 88224232, 0 },
+	{ "vit-large", 304326632, 0 },
+	{ "vit-small-32", 22878952, 0 },
+	{ "inception-v3", 23834568, 0 },
+	{ "inception-v3-aux", 27161264, 0 },
+	{ "resnet-50", 25557032, 0 },
+	{ "resnet-101", 44549160, 0 },
+	{ "resnet-152", 60192808, 0 },
+	{ "senet-154", 115088984, 0 },
 };
 
 static void published_parameters(void **unused)
@@ -105,6 +115,44 @@ static void published_parameters(void **unused)
 	unlink(PATH);
 }
 
+/*
+ * Products and sums of one image or of one token's layers forward, in 1e9, as
+ * published with the models: the shapes between the parameters are right too.
+ */
+static void published_arithmetic(void **unused)
+{
+	static const struct {
+		const char *model;
+		double giga;
+	} known[] = {
+		{ "resnet-50", 3.8 },	 { "resnet-101", 7.6 },
+		{ "resnet-152", 11.3 },	 { "inception-v3", 5.71 },
+		{ "senet-154", 20.7 },	 { "vit-base", 17.56 },
+		{ "vit-large", 61.55 },
+	};
+	/* Matrix products take a ns each; all else takes no time. */
+	static const struct ugm_gpu gpu = { "test", 1ULL << 62, 1000000000, 1ULL << 62 };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(known); i++) {
+		struct ugm_gen_options o = options(known[i].model, 1, 0);
+		double giga = 0;
+		struct ugm_trace *t;
+		u32 k;
+
+		o.type = UGM_TYPE_HALF;
+		o.gpu = &gpu;
+		generate(&o);
+		t = read_back();
+		for (k = 0; k < t->nr_kernels; k++)
+			if (strstr(t->kernels[k].name, ":forward"))
+				giga += (double)(t->kernels[k].duration_ns - 5001) / 2e9;
+		if (giga < known[i].giga * 0.98 || giga > known[i].giga * 1.02)
+			fail_msg("%s: %f", known[i].model, giga);
+		ugm_trace_free(t);
+	}
+}
+
 /* A matrix of adapters is trained for each projection that has one. */
 static void adapters(void **unused)
 {
@@ -123,6 +171,10 @@ static void adapters(void **unused)
 	/* and the classifier */
 	assert_int_equal(generate(&o).trained_parameters,
 			 12 * 2 * 4 * (768 + 768) + 2 * 768 + 2);
+	o = options("vit-small-32", 1, 0);
+	o.lora = 4;
+	assert_int_equal(generate(&o).trained_parameters,
+			 12 * 4 * (384 + 3 * 384) + 1000 * 384 + 1000);
 	unlink(PATH);
 }
 
@@ -186,17 +238,18 @@ static void keeps(const struct ugm_gen_options *o, u64 by)
 	struct ugm_trace *t = valid_trace(o);
 	u64 bytes = o->model->parameters * by;
 
-	assert_in_range(global_bytes(t), bytes, bytes * 101 / 100 + (8 << 20));
+	assert_in_range(global_bytes(t), bytes, bytes * 101 / 100 + (16 << 20));
 	ugm_trace_free(t);
 }
 
 static void training(void **unused)
 {
-	static const char *const models[] = { "bert-base", "gpt2", "llama2-7b" };
+	static const char *const models[] = { "bert-base", "gpt2", "llama2-7b",
+					      "vit-small-32" };
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(models); i++) {
-		struct ugm_gen_options o = options(models[i], 4, 64);
+		struct ugm_gen_options o = options(models[i], 4, 0);
 
 		/* weights and two moments; weights */
 		keeps(&o, 12);
@@ -215,6 +268,44 @@ static void training(void **unused)
 		o.recompute = true;
 		keeps(&o, 2);
 	}
+}
+
+static void training_of_images(void **unused)
+{
+	static const char *const models[] = { "inception-v3-aux", "resnet-50",
+					      "senet-154" };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(models); i++) {
+		struct ugm_gen_options o = options(models[i], 2, 0);
+
+		keeps(&o, 12);
+		o.optimizer = UGM_OPTIMIZER_SGD;
+		o.type = UGM_TYPE_HALF;
+		keeps(&o, 6);
+		o.recompute = true;
+		keeps(&o, 6);
+	}
+}
+
+/* What is changed in place is not there twice. */
+static void in_place(void **unused)
+{
+	struct ugm_gen_options o = options("resnet-50", 1, 0);
+	struct ugm_trace *t = valid_trace(&o);
+	u32 k, changed = 0;
+
+	for (k = 0; k < t->nr_kernels; k++) {
+		const struct ugm_use *use = ugm_kernel_uses(t, k);
+
+		if (!strstr(t->kernels[k].name, "relu:forward"))
+			continue;
+		assert_int_equal(t->kernels[k].nr_uses, 1);
+		assert_int_equal(use->mode, UGM_OPERAND_READ | UGM_OPERAND_WRITE);
+		changed++;
+	}
+	assert_int_equal(changed, 1 + 16 * 3);
+	ugm_trace_free(t);
 }
 
 static bool has(const struct ugm_trace *t, u32 tensor, const char *prefix)
@@ -406,6 +497,21 @@ static void refuses(void **unused)
 	p = options("bert-base", 1, 0);
 	p.mode = UGM_MODE_DECODE;
 	refused(&p, -EINVAL, "mode decode: bert-base is not a decoder");
+	p = options("resnet-152", 1, 0);
+	p.lora = 4;
+	refused(&p, -EINVAL, "lora 4: resnet-152 has no attention to adapt");
+	p.lora = 0;
+	p.attention = UGM_ATTENTION_FUSED;
+	refused(&p, -EINVAL, "attention: resnet-152 has none");
+	p.attention = UGM_ATTENTION_MODEL;
+	p.shape.seq = 128;
+	refused(&p, -EINVAL, "seq 128: resnet-152 has none");
+	p = options("inception-v3", 1, 0);
+	p.shape.image = 60;
+	refused(&p, -ERANGE, "image 60: too small for inception-v3");
+	p = options("vit-base", 1, 0);
+	p.shape.image = 225;
+	refused(&p, -EINVAL, "image 225 is not a multiple of patch 16");
 	p = options("llama3-8b", 1, 0);
 	p.shape.kv_heads = 5;
 	refused(&p, -EINVAL, "heads 32 is not a multiple of kv-heads 5");
@@ -415,8 +521,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(published_parameters),
+		cmocka_unit_test(published_arithmetic),
 		cmocka_unit_test(adapters),
 		cmocka_unit_test(training),
+		cmocka_unit_test(training_of_images),
+		cmocka_unit_test(in_place),
 		cmocka_unit_test(recomputation),
 		cmocka_unit_test(inference),
 		cmocka_unit_test(same_every_time),
