@@ -128,8 +128,8 @@ refuses "mode decode: bert-base is not a decoder" gen bert-base --mode decode -o
 refuses "optimizer: in mode train only" gen gpt2 --mode prefill --optimizer adam -o x
 refuses "recompute: in mode train only" gen gpt2 --mode decode --recompute -o x
 refuses "tokens 4: in mode decode only" gen gpt2 --tokens 4 -o x
-refuses "--mode: .test. is not one of: train, prefill, decode" gen gpt2 --mode test -o x
-refuses "--type: .int8. is not one of: fp32, half" gen gpt2 --type int8 -o x
+refuses "--mode: 'test' is not one of: train, prefill, decode" gen gpt2 --mode test -o x
+refuses "--type: 'int8' is not one of: fp32, half" gen gpt2 --type int8 -o x
 check "nothing was written" test ! -e x
 
 refuses "no.trace: No such file" simulate no.trace --policy uvm
