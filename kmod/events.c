@@ -22,6 +22,7 @@
 int ugm_events_init(struct ugm_file_space *fs)
 {
 	spin_lock_init(&fs->event_lock);
+	mutex_init(&fs->event_read);
 	init_waitqueue_head(&fs->event_wait);
 	fs->events = kvcalloc(UGM_EVENT_RING, sizeof(*fs->events), GFP_KERNEL_ACCOUNT);
 	return fs->events ? 0 : -ENOMEM;
@@ -69,16 +70,44 @@ void ugm_event(struct ugm_file_space *fs, u32 type, u64 a, u64 b)
 	wake_up_interruptible(&fs->event_wait);
 }
 
-static bool take(struct ugm_file_space *fs, struct ugm_event_desc *ev)
+/* The oldest one, which stays: under event_read nobody else takes it. */
+static bool oldest(struct ugm_file_space *fs, struct ugm_event_desc *ev)
 {
 	bool any;
 
 	spin_lock_irq(&fs->event_lock);
 	any = fs->event_head != fs->event_tail;
 	if (any)
-		*ev = fs->events[fs->event_tail++ % UGM_EVENT_RING];
+		*ev = fs->events[fs->event_tail % UGM_EVENT_RING];
 	spin_unlock_irq(&fs->event_lock);
 	return any;
+}
+
+static void forget_oldest(struct ugm_file_space *fs)
+{
+	spin_lock_irq(&fs->event_lock);
+	fs->event_tail++;
+	spin_unlock_irq(&fs->event_lock);
+}
+
+/* Hand over what fits. An event leaves the ring when it has arrived. */
+static ssize_t hand_over(struct ugm_file_space *fs, char __user *buf, size_t len)
+{
+	struct ugm_event_desc ev;
+	ssize_t done = 0;
+
+	if (mutex_lock_interruptible(&fs->event_read))
+		return -ERESTARTSYS;
+	while (len - done >= sizeof(ev) && oldest(fs, &ev)) {
+		if (copy_to_user(buf + done, &ev, sizeof(ev))) {
+			done = done ?: -EFAULT;
+			break;
+		}
+		forget_oldest(fs);
+		done += sizeof(ev);
+	}
+	mutex_unlock(&fs->event_read);
+	return done;
 }
 
 static bool readable(struct ugm_file_space *fs)
@@ -94,33 +123,28 @@ static bool readable(struct ugm_file_space *fs)
  * @pos: ignored
  *
  * Context: process context; sleeps, interruptible, for the first record.
- * Return: bytes; -EINVAL (no room for one), -EAGAIN, -ENODEV, -ERESTARTSYS.
+ * Return: bytes; -EINVAL (no room for one), -EFAULT, -EAGAIN, -ENODEV,
+ * -ERESTARTSYS. An event that was not handed over stays.
  */
 ssize_t ugm_event_read(struct file *file, char __user *buf, size_t len, loff_t *pos)
 {
 	struct ugm_file_space *fs = file->private_data;
-	struct ugm_event_desc ev;
-	size_t done = 0;
-	int err;
+	ssize_t ret;
 
-	if (len < sizeof(ev))
+	if (len < sizeof(struct ugm_event_desc))
 		return -EINVAL;
-	while (!readable(fs)) {
+	/* Another reader may have been faster: then there is nothing yet. */
+	while (!(ret = hand_over(fs, buf, len))) {
 		if (READ_ONCE(fs->dev->gone))
 			return -ENODEV;
 		if (file->f_flags & O_NONBLOCK)
 			return -EAGAIN;
-		err = wait_event_interruptible(fs->event_wait,
+		ret = wait_event_interruptible(fs->event_wait,
 					       readable(fs) || READ_ONCE(fs->dev->gone));
-		if (err)
-			return err;
+		if (ret)
+			return ret;
 	}
-	while (len - done >= sizeof(ev) && take(fs, &ev)) {
-		if (copy_to_user(buf + done, &ev, sizeof(ev)))
-			return done ?: -EFAULT;
-		done += sizeof(ev);
-	}
-	return done ?: -EAGAIN;
+	return ret;
 }
 
 /**

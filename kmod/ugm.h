@@ -36,6 +36,7 @@
  *
  * Outermost first:
  *
+ *	&ugm_file_space.event_read	a reader of events
  *	mmap_lock
  *	&ugm_file_space.ranges_sem	ranges, tags, advice; the life of blocks
  *	&ugm_device.spaces_lock		the list of spaces
@@ -249,6 +250,7 @@ struct ugm_device {
  * @blocks: the page table: blocks by unified address, in blocks
  * @nr_blocks: populated blocks
  * @touch_errors: what a fault that had dropped its lock has to tell, by block
+ * @event_read: one reader at a time; user space is written under it
  * @event_lock: protects the ring
  * @events: ring of events
  * @event_head: written so far
@@ -278,6 +280,7 @@ struct ugm_file_space {
 	atomic_long_t nr_blocks;
 	struct xarray touch_errors;
 
+	struct mutex event_read;
 	spinlock_t event_lock;
 	struct ugm_event_desc *events;
 	u32 event_head;

@@ -143,27 +143,6 @@ TEST_F(hints, events_bring_cookies_back)
 	EXPECT_EQ(0u, ev[1].lost);
 }
 
-TEST_F(hints, lost_events_are_counted)
-{
-	struct ut *d = &self->d;
-	struct ugm_event_desc ev[64];
-	int i, nr = 0;
-	ssize_t n;
-
-	ASSERT_EQ(0, fcntl(d->fd, F_SETFL, O_NONBLOCK));
-	for (i = 0; i < 300; i++) {
-		ASSERT_EQ(0, ut_hint_now(d, UGM_HINT_EVICT, 1, 0, 1, UGM_TIER_ID_HOST));
-	}
-	while ((n = read(d->fd, ev, sizeof(ev))) > 0)
-		nr += n / sizeof(ev[0]);
-	EXPECT_LT(0, nr);
-	EXPECT_GT(300, nr);
-	ASSERT_EQ(0, ut_hint_now(d, UGM_HINT_EVICT, 1, 0, 1, UGM_TIER_ID_HOST));
-	ASSERT_EQ((ssize_t)sizeof(ev[0]), read(d->fd, ev, sizeof(ev)));
-	EXPECT_EQ(300u, nr + ev[0].lost);
-	EXPECT_EQ(ev[0].lost, ut_stat(d, "event.lost.count"));
-}
-
 TEST_F(hints, refusals_have_reasons)
 {
 	struct ut *d = &self->d;
