@@ -93,6 +93,8 @@ static const struct option_spec gen_options[] = {
 	  "numbers of four bytes, or of two with tensor cores (fp32)" },
 	{ "gpu", "NAME", option_gpu, GEN(gpu), false,
 	  "whose roofline gives the durations (a100-40gb)" },
+	{ "efficiency", "PERCENT", option_count, GEN(efficiency), false,
+	  "share of the roofline that kernels reach (100)" },
 	{ "seq", "N", option_count, GEN(shape.seq), false,
 	  "tokens of a sequence, and of the key-value cache (the model's)" },
 	{ "image", "N", option_count, GEN(shape.image), false,

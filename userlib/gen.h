@@ -21,8 +21,8 @@ typedef unsigned __int128 u128;
  *
  * How long a kernel takes is a roofline of a named GPU: the larger of arithmetic
  * over peak rate and memory traffic over bandwidth, and the cost of a launch.
- * Real kernels reach less; what they leave to a memory system to hide is
- * therefore more.
+ * Real kernels reach less, which leaves a memory system more time to hide what it
+ * does: an efficiency says how much.
  */
 
 enum ugm_optimizer {
@@ -66,8 +66,8 @@ extern const struct ugm_gpu ugm_gpus[];
 extern const unsigned int ugm_nr_gpus;
 
 const struct ugm_gpu *ugm_gpu_find(const char *name, struct ugm_error *err);
-u64 ugm_gpu_kernel_ns(const struct ugm_gpu *gpu, u64 flops_per_s, u128 flops,
-		      u64 bytes);
+u64 ugm_gpu_kernel_ns(const struct ugm_gpu *gpu, bool half, u32 percent,
+		      u128 flops, u64 bytes);
 
 /**
  * struct ugm_shape - the numbers of a model; those it does not have are 0
@@ -141,6 +141,7 @@ const struct ugm_model *ugm_model_find(const char *name, struct ugm_error *err);
  * @optimizer: enum ugm_optimizer
  * @lora: rank of the matrices that are trained instead of the model; 0: none
  * @tokens: tokens to decode, one after the other; 0: one, where there are some
+ * @efficiency: percent of the roofline that kernels reach; 0: all
  * @recompute: keep what enters a layer only, and compute the rest again
  * @shape: numbers that replace those of the model, where not 0
  */
@@ -154,6 +155,7 @@ struct ugm_gen_options {
 	u32 optimizer;
 	u64 lora;
 	u64 tokens;
+	u64 efficiency;
 	bool recompute;
 	struct ugm_shape shape;
 };

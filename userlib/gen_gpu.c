@@ -54,21 +54,24 @@ const struct ugm_gpu *ugm_gpu_find(const char *name, struct ugm_error *err)
 /**
  * ugm_gpu_kernel_ns() - how long a kernel takes by the roofline
  * @gpu: GPU
- * @flops_per_s: its peak rate for the kernel's arithmetic
+ * @half: its arithmetic is matrix products of two-byte numbers
+ * @percent: share of the roofline that it reaches
  * @flops: arithmetic operations
  * @bytes: bytes read and written
  *
  * Context: any.
  * Return: ns, at most U64_MAX.
  */
-u64 ugm_gpu_kernel_ns(const struct ugm_gpu *gpu, u64 flops_per_s, u128 flops,
-		      u64 bytes)
+u64 ugm_gpu_kernel_ns(const struct ugm_gpu *gpu, bool half, u32 percent,
+		      u128 flops, u64 bytes)
 {
+	u64 rate = half ? gpu->half_flops_per_s : gpu->flops_per_s;
 	u128 arithmetic, memory, ns;
 
-	arithmetic = (flops * 1000000000 + flops_per_s - 1) / flops_per_s;
+	arithmetic = (flops * 1000000000 + rate - 1) / rate;
 	memory = ((u128)bytes * 1000000000 + gpu->bytes_per_s - 1) /
 		 gpu->bytes_per_s;
-	ns = LAUNCH_NS + (arithmetic > memory ? arithmetic : memory);
+	ns = LAUNCH_NS +
+	     (arithmetic > memory ? arithmetic : memory) * 100 / percent;
 	return ns > U64_MAX ? U64_MAX : (u64)ns;
 }

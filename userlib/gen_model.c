@@ -180,6 +180,10 @@ static int check(const struct ugm_gen_options *o, const struct ugm_shape *s,
 		return ugm_fail(err, -EINVAL,
 				"lora %llu: %s has no attention to adapt",
 				(unsigned long long)o->lora, name);
+	if (o->efficiency > 100)
+		return ugm_fail(err, -ERANGE,
+				"efficiency %llu: allowed are 1 to 100 percent",
+				(unsigned long long)o->efficiency);
 	if (o->lora > s->hidden)
 		return ugm_fail(err, -ERANGE, "lora %llu: allowed are 1 to %llu",
 				(unsigned long long)o->lora,
@@ -223,6 +227,10 @@ static void describe(const struct net *n, const struct ugm_gen_summary *summary,
 	if (o->attention == UGM_ATTENTION_FUSED)
 		len += snprintf(text + len, size - (size_t)len,
 				" attention=fused");
+	if (o->efficiency != 100)
+		len += snprintf(text + len, size - (size_t)len,
+				" efficiency=%llu",
+				(unsigned long long)o->efficiency);
 	snprintf(text + len, size - (size_t)len,
 		 "%s type=%s gpu=%s (roofline)",
 		 o->recompute ? " recompute" : "",
@@ -282,6 +290,8 @@ int ugm_gen(const struct ugm_gen_options *o, const char *path,
 		ret = check(o, &n.s, err);
 	if (ret)
 		return ret;
+	if (!o->efficiency)
+		options.efficiency = 100;
 	if (!options.attention)
 		options.attention = o->model->family->attention;
 	if (o->mode == UGM_MODE_TRAIN && !o->optimizer)

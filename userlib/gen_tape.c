@@ -232,9 +232,8 @@ static u32 pack(const struct tape *t, const value_t *from, u32 nr, u32 *ids,
 static void emit(struct tape *t, const char *name, const char *pass,
 		 const struct step *s)
 {
-	const struct ugm_gpu *gpu = t->o->gpu;
 	u32 in[ARRAY_SIZE(s->in)], out[ARRAY_SIZE(s->out)];
-	u64 bytes = 0, rate;
+	u64 bytes = 0;
 	char full[128];
 	struct ugm_trace_kernel k = {
 		.name = full,
@@ -246,12 +245,10 @@ static void emit(struct tape *t, const char *name, const char *pass,
 	};
 
 	snprintf(full, sizeof(full), "%s:%s", name, pass);
-	rate = s->matrix && t->o->type == UGM_TYPE_HALF ?
-		       gpu->half_flops_per_s :
-		       gpu->flops_per_s;
-	k.duration_ns = ugm_gpu_kernel_ns(gpu, rate, s->flops,
-					  (s->bytes ? s->bytes : bytes) +
-						  s->more_bytes);
+	k.duration_ns = ugm_gpu_kernel_ns(
+		t->o->gpu, s->matrix && t->o->type == UGM_TYPE_HALF,
+		(u32)t->o->efficiency, s->flops,
+		(s->bytes ? s->bytes : bytes) + s->more_bytes);
 	ugm_trace_writer_kernel(&t->w, &k);
 }
 

@@ -434,12 +434,15 @@ static void same_every_time(void **unused)
 
 static void roofline(void **unused)
 {
-	const struct ugm_gpu gpu = { .bytes_per_s = 1000000000 };
+	const struct ugm_gpu gpu = { "g", 1000000000, 2000000000, 1000000000 };
 
 	/* a launch and one ns an operation or a byte, whichever is more */
-	assert_int_equal(ugm_gpu_kernel_ns(&gpu, 1000000000, 0, 0), 5000);
-	assert_int_equal(ugm_gpu_kernel_ns(&gpu, 1000000000, 700, 300), 5700);
-	assert_int_equal(ugm_gpu_kernel_ns(&gpu, 1000000000, 300, 700), 5700);
+	assert_int_equal(ugm_gpu_kernel_ns(&gpu, false, 100, 0, 0), 5000);
+	assert_int_equal(ugm_gpu_kernel_ns(&gpu, false, 100, 700, 300), 5700);
+	assert_int_equal(ugm_gpu_kernel_ns(&gpu, false, 100, 300, 700), 5700);
+	assert_int_equal(ugm_gpu_kernel_ns(&gpu, true, 100, 700, 300), 5350);
+	assert_int_equal(ugm_gpu_kernel_ns(&gpu, true, 100, 700, 600), 5600);
+	assert_int_equal(ugm_gpu_kernel_ns(&gpu, false, 25, 300, 700), 7800);
 }
 
 static void refused(const struct ugm_gen_options *o, int code, const char *why)
@@ -475,6 +478,9 @@ static void refuses(void **unused)
 	p = o;
 	p.lora = 1000;
 	refused(&p, -ERANGE, "lora 1000: allowed are 1 to 768");
+	p = o;
+	p.efficiency = 101;
+	refused(&p, -ERANGE, "efficiency 101: allowed are 1 to 100");
 	p = o;
 	p.tokens = 2;
 	refused(&p, -EINVAL, "tokens 2: in mode decode only");
