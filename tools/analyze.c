@@ -304,8 +304,9 @@ int cmd_analyze(int argc, char **argv)
 	bool json = false;
 	struct ugm_config config;
 	struct ugm_error err;
-	const struct option_group groups[] = {
-		{json_option, &json}, {machine_options, &config}, {}};
+	const struct option_group groups[] = { { json_option, &json },
+					       { machine_options, &config },
+					       {} };
 	const struct usage usage = {
 		.synopsis = "TRACE",
 		.summary = "Tensor vitality: what is alive, what is in use, and how long the rest is idle.",

@@ -14,7 +14,7 @@
 int cmd_check(int argc, char **argv)
 {
 	bool json = false;
-	const struct option_group groups[] = {{json_option, &json}, {}};
+	const struct option_group groups[] = { { json_option, &json }, {} };
 	const struct usage usage = {
 		.synopsis = "[DEVICE]",
 		.summary = "Check every invariant of DEVICE (" DEFAULT_DEVICE

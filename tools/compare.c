@@ -203,10 +203,11 @@ int cmd_compare(int argc, char **argv)
 	struct ugm_config config;
 	struct ugm_error err;
 	const struct option_group groups[] = {
-		{compare_options, &o},	      {replay_options, &device},
-		{wear_options, &config},      {noise_options, &config},
-		{machine_options, &config},   {model_options, &config},
-		{iteration_options, &config}, {}};
+		{ compare_options, &o },	{ replay_options, &device },
+		{ wear_options, &config },	{ noise_options, &config },
+		{ machine_options, &config },	{ model_options, &config },
+		{ iteration_options, &config }, {}
+	};
 	const struct usage usage = {
 		.synopsis = "TRACE... --policies A,B|all",
 		.summary = "Predict several policies on several traces, in one table.",
@@ -228,8 +229,8 @@ int cmd_compare(int argc, char **argv)
 		status = complain(EXIT_USAGE, "give either --csv or --json");
 	else
 		status = options_obey((const struct option_rule[]){
-			{!o.device, "clock verify no-server", "needs --device"},
-			{}});
+			{ !o.device, "clock verify no-server", "needs --device" },
+			{} });
 	if (status == OPTIONS_GO_ON)
 		status = choose(&c, o.policies);
 	if (status == EXIT_DONE)

@@ -429,21 +429,18 @@ int cost_obey(const struct ugm_config *config,
 	if (nr == 1 && policies[0]->restrict_machine)
 		policies[0]->restrict_machine(&own);
 	ret = options_obey((const struct option_rule[]){
-		{device, "noise seed noise-per replan",
-		 "is for predictions only"},
-		{!option_given("noise"), "seed noise-per replan",
-		 "needs --noise"},
-		{!nr, "replan", "needs a policy: there is a schedule"},
-		{!target, "target-factor",
-		 "is for the policies g10, g10-gds and g10-host"},
-		{own.overlap != config->overlap, "overlap",
-		 "contradicts the policy"},
-		{config->published, "overlap scale block-size",
-		 "means nothing to the simulators of --preset g10-artifact"},
-		{device && device->clock == UGM_CLOCK_REAL,
-		 "pcie-bw flash-read-bw flash-write-bw",
-		 "means nothing under --clock real: moves take as long as they take"},
-		{}});
+		{ device, "noise seed noise-per replan", "is for predictions only" },
+		{ !option_given("noise"), "seed noise-per replan", "needs --noise" },
+		{ !nr, "replan", "needs a policy: there is a schedule" },
+		{ !target, "target-factor", "is for the policies g10, g10-gds and g10-host" },
+		{ own.overlap != config->overlap, "overlap", "contradicts the policy" },
+		{ config->published,
+		  "gpu-latency-ns flash-latency-ns fault-ns overlap scale block-size",
+		  "means nothing to the simulators of --preset g10-artifact" },
+		{ device && device->clock == UGM_CLOCK_REAL,
+		  "pcie-bw flash-read-bw flash-write-bw gpu-latency-ns flash-latency-ns fault-ns",
+		  "means nothing under --clock real: moves take as long as they take" },
+		{} });
 	return ret == OPTIONS_GO_ON ? EXIT_DONE : ret;
 }
 

@@ -13,7 +13,7 @@
  */
 int cmd_detach(int argc, char **argv)
 {
-	const struct option_group groups[] = {{}};
+	const struct option_group groups[] = { {} };
 	const struct usage usage = {
 		.synopsis = "[DEVICE]",
 		.summary = "Give the namespace of DEVICE (" DEFAULT_DEVICE ") back.",

@@ -17,13 +17,15 @@ static int option_space(const char *what, const char *text, void *target,
 }
 
 const struct option_spec device_option[] = {
-	{"device", "PATH", option_string, 0, false,
-	 "device (" DEFAULT_DEVICE ", or $UGM_DEVICE)"},
-	{}};
+	{ "device", "PATH", option_string, 0, false,
+	  "device (" DEFAULT_DEVICE ", or $UGM_DEVICE)" },
+	{}
+};
 
-const struct option_spec space_option[] = {{"space", "ID", option_space, 0,
-					    false, "the space (the only one)"},
-					   {}};
+const struct option_spec space_option[] = {
+	{ "space", "ID", option_space, 0, false, "the space (the only one)" },
+	{}
+};
 
 /**
  * device_path() - which device is meant

@@ -237,11 +237,11 @@ int cmd_explain(int argc, char **argv)
 	const struct ugm_policy *policy;
 	struct ugm_config config;
 	struct ugm_error err;
-	const struct option_group groups[] = {{explain_options, &o},
-					      {machine_options, &config},
-					      {model_options, &config},
-					      {iteration_options, &config},
-					      {}};
+	const struct option_group groups[] = { { explain_options, &o },
+					       { machine_options, &config },
+					       { model_options, &config },
+					       { iteration_options, &config },
+					       {} };
 	const struct usage usage = {
 		.synopsis = "TRACE --policy NAME --tensor ID | --kernel K",
 		.summary = "Where a tensor goes in a predicted iteration, or what a kernel waits for.",

@@ -77,24 +77,20 @@ static int option_tier(const char *what, const char *text, void *target, struct 
 #define HINT(field) offsetof(struct hint_options, field)
 
 static const struct option_spec options[] = {
-	{"trace", "TRACE", option_string, HINT(trace), false,
-	 "FILE is a schedule of this trace: tensors without a range of their own are left out"},
-	{"shift", "N", option_u64, HINT(shift), false,
-	 "add N to the launch numbers of FILE (0)"},
-	{"op", "OP", option_op, 0, false,
-	 "a single hint: prefetch, evict, discard, pin, unpin, protect, unprotect, writeback"},
-	{"tag", "TAG", option_u64, HINT(tag), false, "its range"},
-	{"offset", "BYTES", option_size, HINT(offset), false,
-	 "full-size bytes into it (0)"},
-	{"length", "BYTES", option_length, HINT(length), false,
-	 "full-size bytes (to its end)"},
-	{"tier", "gpu|host|flash", option_tier, 0, false,
-	 "where prefetch, evict and writeback go"},
-	{"at", "LAUNCH", option_u64, HINT(at), false,
-	 "launch at whose begin it acts (at once)"},
-	{"need", "LAUNCH", option_u64, HINT(need), false,
-	 "launch that needs it (none)"},
-	{}};
+	{ "trace", "TRACE", option_string, HINT(trace), false,
+	  "FILE is a schedule of this trace: tensors without a range of their own are left out" },
+	{ "shift", "N", option_u64, HINT(shift), false, "add N to the launch numbers of FILE (0)" },
+	{ "op", "OP", option_op, 0, false,
+	  "a single hint: prefetch, evict, discard, pin, unpin, protect, unprotect, writeback" },
+	{ "tag", "TAG", option_u64, HINT(tag), false, "its range" },
+	{ "offset", "BYTES", option_size, HINT(offset), false, "full-size bytes into it (0)" },
+	{ "length", "BYTES", option_length, HINT(length), false, "full-size bytes (to its end)" },
+	{ "tier", "gpu|host|flash", option_tier, 0, false,
+	  "where prefetch, evict and writeback go" },
+	{ "at", "LAUNCH", option_u64, HINT(at), false, "launch at whose begin it acts (at once)" },
+	{ "need", "LAUNCH", option_u64, HINT(need), false, "launch that needs it (none)" },
+	{}
+};
 
 /*
  * The ranges of the space as tensors, so that hints are read as schedules are.
@@ -322,11 +318,11 @@ static int hint(struct ugm *space, struct hint_options *o, const char *file)
 int cmd_hint(int argc, char **argv)
 {
 	struct hint_options o = { .at = UGM_HINT_NOW, .need = UGM_NEED_NONE };
-	const struct option_group groups[] = {{space_option, &o.space},
-					      {device_option, &o.device},
-					      {options, &o},
-					      {json_option, &o.json},
-					      {}};
+	const struct option_group groups[] = { { space_option, &o.space },
+					       { device_option, &o.device },
+					       { options, &o },
+					       { json_option, &o.json },
+					       {} };
 	const struct usage usage = {
 		.synopsis = "[FILE|-] | --op OP --tag TAG",
 		.summary = "Give a running space of the same user (or as root) a schedule's hints, or a single one. Offsets and lengths are full-size bytes.",
@@ -343,11 +339,10 @@ int cmd_hint(int argc, char **argv)
 	if (!file == !o.op)
 		return complain(EXIT_USAGE, "give either FILE or --op");
 	ret = options_obey((const struct option_rule[]){
-		{file, "tag offset length tier at need", "needs --op"},
-		{!file, "trace shift", "needs a FILE"},
-		{!moves(&o), "need",
-		 "is for what moves: prefetch, evict and writeback"},
-		{}});
+		{ file, "tag offset length tier at need", "needs --op" },
+		{ !file, "trace shift", "needs a FILE" },
+		{ !moves(&o), "need", "is for what moves: prefetch, evict and writeback" },
+		{} });
 	if (ret != OPTIONS_GO_ON)
 		return ret;
 	ret = device_open(o.device, &space);

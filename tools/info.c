@@ -19,9 +19,10 @@ struct info {
 };
 
 static const struct option_spec options[] = {
-	{"namespaces", NULL, NULL, offsetof(struct info, namespaces), false,
-	 "the NVMe namespaces of this machine instead"},
-	{}};
+	{ "namespaces", NULL, NULL, offsetof(struct info, namespaces), false,
+	  "the NVMe namespaces of this machine instead" },
+	{}
+};
 
 static const char *const clocks[] = {
 	[UGM_CLOCK_VIRTUAL] = "virtual",
@@ -209,8 +210,7 @@ static void show(const char *path, const struct ugm_ioc_info *i, const struct ug
 int cmd_info(int argc, char **argv)
 {
 	struct info o = {};
-	const struct option_group groups[] = {
-		{options, &o}, {json_option, &o.json}, {}};
+	const struct option_group groups[] = { { options, &o }, { json_option, &o.json }, {} };
 	const struct usage usage = {
 		.synopsis = "[DEVICE]",
 		.summary = "Tell what DEVICE (" DEFAULT_DEVICE ") is, what it models and what is attached.",

@@ -222,8 +222,9 @@ static int map(struct ugm *space, const char *device, const struct map *o)
 int cmd_map(int argc, char **argv)
 {
 	struct map o = {};
-	const struct option_group groups[] = {
-		{space_option, &o.space}, {json_option, &o.json}, {}};
+	const struct option_group groups[] = { { space_option, &o.space },
+					       { json_option, &o.json },
+					       {} };
 	const struct usage usage = {
 		.synopsis = "[DEVICE]",
 		.summary = "Where the blocks of a space are, range by range.",

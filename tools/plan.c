@@ -71,10 +71,9 @@ int cmd_plan(int argc, char **argv)
 	struct plan_options o = {};
 	struct ugm_config config;
 	struct ugm_error err;
-	const struct option_group groups[] = {{plan_options, &o},
-					      {machine_options, &config},
-					      {model_options, &config},
-					      {}};
+	const struct option_group groups[] = {
+		{ plan_options, &o }, { machine_options, &config }, { model_options, &config }, {}
+	};
 	const struct usage usage = {
 		.synopsis = "TRACE --policy NAME -o FILE",
 		.summary = "Write the schedule of a policy for a trace on a machine.",

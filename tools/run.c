@@ -16,10 +16,11 @@ int cmd_run(int argc, char **argv)
 	struct cost_options o = {};
 	struct ugm_config config;
 	const struct option_group groups[] = {
-		{cost_options, &o},	      {device_option, &device.device},
-		{replay_options, &device},    {wear_options, &config},
-		{machine_options, &config},   {model_options, &config},
-		{iteration_options, &config}, {}};
+		{ cost_options, &o },		{ device_option, &device.device },
+		{ replay_options, &device },	{ wear_options, &config },
+		{ machine_options, &config },	{ model_options, &config },
+		{ iteration_options, &config }, {}
+	};
 	const struct usage usage = {
 		.synopsis = "TRACE --policy NAME | --schedule FILE",
 		.summary = "Replay a trace on a device: real data, moved by the module, verified.",

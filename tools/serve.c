@@ -20,12 +20,12 @@ struct serve {
 };
 
 static const struct option_spec options[] = {
-	{"depth", "N", option_count, offsetof(struct serve, depth), false,
-	 "requests in flight at most, 1 to 4096 (64)"},
-	{"lease-ms", "MS", option_count, offsetof(struct serve, lease_ms),
-	 false,
-	 "how long a lease may last before the kernel takes it back (1000)"},
-	{}};
+	{ "depth", "N", option_count, offsetof(struct serve, depth), false,
+	  "requests in flight at most, 1 to 4096 (64)" },
+	{ "lease-ms", "MS", option_count, offsetof(struct serve, lease_ms), false,
+	  "how long a lease may last before the kernel takes it back (1000)" },
+	{}
+};
 
 static volatile int stop;
 
@@ -44,8 +44,7 @@ static void on_signal(int sig)
 int cmd_serve(int argc, char **argv)
 {
 	struct serve s = { .depth = 64, .lease_ms = 1000 };
-	const struct option_group groups[] = {
-		{space_option, &s.space}, {options, &s}, {}};
+	const struct option_group groups[] = { { space_option, &s.space }, { options, &s }, {} };
 	const struct usage usage = {
 		.synopsis = "[DEVICE]",
 		.summary = "Move the flash data of a space with io_uring (the planner lane), until the space ends or a signal comes.",

@@ -14,10 +14,11 @@ int cmd_simulate(int argc, char **argv)
 	struct cost_options o = {};
 	struct ugm_config config;
 	const struct option_group groups[] = {
-		{cost_options, &o},	      {predict_options, &o},
-		{wear_options, &config},      {noise_options, &config},
-		{machine_options, &config},   {model_options, &config},
-		{iteration_options, &config}, {}};
+		{ cost_options, &o },		{ predict_options, &o },
+		{ wear_options, &config },	{ noise_options, &config },
+		{ machine_options, &config },	{ model_options, &config },
+		{ iteration_options, &config }, {}
+	};
 	const struct usage usage = {
 		.synopsis = "TRACE --policy NAME | --schedule FILE",
 		.summary = "Predict what a policy or a schedule costs, with the module's own engine but no device.",

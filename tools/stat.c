@@ -121,7 +121,7 @@ static void show_spaces(const struct facts *f)
 int cmd_stat(int argc, char **argv)
 {
 	bool json = false;
-	const struct option_group groups[] = {{json_option, &json}, {}};
+	const struct option_group groups[] = { { json_option, &json }, {} };
 	const struct usage usage = {
 		.synopsis = "[DEVICE]",
 		.summary = "Statistics of DEVICE (" DEFAULT_DEVICE ") since the last reset, its spaces and their flash servers.",

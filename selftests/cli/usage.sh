@@ -38,6 +38,34 @@ refuses "has no record of launches" explain t.trace --policy uvm --kernel 0 \
 	--preset g10-artifact
 refuses "cannot share the standard output" compare t.trace --html - --csv
 
+# A machine file says what options say.
+printf '# ugm-machine 1\n\npcie-bw 25e9 # PCIe 4\nflash-latency-ns 60000\ngpu-mem 8G\n' > my.machine
+"$ugm" simulate t.trace --policy uvm --preset my.machine --json file.json >.out 2>.err
+"$ugm" simulate t.trace --policy uvm --pcie-bw 25e9 --flash-latency-ns 60000 --gpu-mem 8G \
+	--json options.json >.out 2>.err
+check "a machine file is those options" python3 -c "
+import json
+a, b = (json.load(open(f)) for f in ('file.json', 'options.json'))
+assert a['config'].pop('preset') == 'my.machine' and b['config'].pop('preset') == 'g10-paper'
+assert a['config'] == b['config'] and a['config']['flash_latency_ns'] == 60000
+assert a['results'][0]['iterations_ns'] == b['results'][0]['iterations_ns']"
+exits 0 "an option overrides it" simulate t.trace --policy uvm --gpu-mem 4G --preset my.machine \
+	--json over.json
+check "whatever comes first" json over.json 'd["config"]["gpu_mem_bytes"] == 4 << 30'
+bad_machine()
+{
+	printf 'gpu-mem 8G\n%s\n' "$1" > bad.machine
+	refuses "bad.machine:2: $2" simulate t.trace --policy uvm --preset bad.machine
+}
+bad_machine "pcie-bw 16GB" "pcie-bw: '16GB' is not a bandwidth"
+bad_machine "pcie 16e9" "'pcie' is nothing that a machine has"
+bad_machine "preset g10-paper" "'preset' is nothing that a machine has"
+bad_machine "scale 4" "'scale' is nothing that a machine has"
+bad_machine "pcie-bw" "'pcie-bw' takes one value"
+bad_machine "pcie-bw 1e9 2e9" "'pcie-bw' takes one value"
+bad_machine "fault-ns -1" "fault-ns: '-1' is not a whole number"
+refuses "Is a directory" simulate t.trace --policy uvm --preset .
+
 # No option is ignored.
 echo "# ugm-schedule 1" > s.sched
 refuses "--replan needs --noise" simulate t.trace --policy g10 --replan
@@ -70,12 +98,12 @@ for option in "overlap none" "scale 2" "block-size 4K" iterations\ 2 target-fact
 	# shellcheck disable=SC2086
 	refuses "unknown option '--${option% *}'" analyze t.trace --$option
 done
-for option in "overlap none" "scale 2" "block-size 4K"; do
+for option in "overlap none" "scale 2" "block-size 4K" "fault-ns 1" "gpu-latency-ns 1"; do
 	# shellcheck disable=SC2086
 	refuses "--${option% *} means nothing to the simulators of" simulate t.trace \
 		--policy uvm --preset g10-artifact --$option
 done
-for option in "pcie-bw 1e9" "flash-read-bw 1e9" "flash-write-bw 1e9"; do
+for option in "pcie-bw 1e9" "flash-read-bw 1e9" "flash-write-bw 1e9" "flash-latency-ns 1"; do
 	# shellcheck disable=SC2086
 	refuses "--${option% *} means nothing under --clock real" run t.trace --policy uvm \
 		--clock real --$option
@@ -106,7 +134,7 @@ refuses "block size 5000" simulate t.trace --policy uvm --block-size 5000
 refuses "--block-size: 4M: allowed are 4096 to" simulate t.trace --policy uvm --block-size 4M
 refuses "--block-size: 0: allowed are 4096 to" simulate t.trace --policy uvm --block-size 0
 refuses "at most 2^32" simulate t.trace --policy uvm --scale 4096 --block-size 2M
-refuses "'other' is not one of: g10-paper" simulate t.trace --policy uvm --preset other
+refuses "'other': no such file, and not one of: g10-paper" simulate t.trace --policy uvm --preset other
 
 exits 2 "gen without a model" gen
 says "bert-base"
