@@ -17,6 +17,7 @@ struct unit {
 };
 
 #define MAX_UNITS 5
+#define UNITS(...) ((const struct unit[MAX_UNITS]) { __VA_ARGS__ })
 
 static struct image plain(struct net *n, struct image x, const char *name,
 			  u64 channels, struct window w)
@@ -59,7 +60,7 @@ static struct image mean_branch(struct net *n, struct image x, u64 channels)
 	x = image_mean_pool(n, "branch_pool.pool", x,
 			    image_square(3, 1, 1));
 	return branch(n, "branch_pool", x,
-		      (struct unit[MAX_UNITS]){ { channels, 1, 1, 1 } });
+		      UNITS({ channels, 1, 1, 1 }));
 }
 
 static struct image half_branch(struct net *n, struct image x)
@@ -74,13 +75,11 @@ static struct image mixed_5(struct net *n, struct image x, u64 channels)
 	struct image b[4];
 
 	b[0] = branch(n, "branch_1", x,
-		      (struct unit[MAX_UNITS]){ { 64, 1, 1, 1 } });
-	b[1] = branch(n, "branch_5", x, (struct unit[MAX_UNITS]){
-		{ 48, 1, 1, 1 }, { 64, 5, 5, 1 },
-	});
-	b[2] = branch(n, "branch_3", x, (struct unit[MAX_UNITS]){
-		{ 64, 1, 1, 1 }, { 96, 3, 3, 1 }, { 96, 3, 3, 1 },
-	});
+		      UNITS({ 64, 1, 1, 1 }));
+	b[1] = branch(n, "branch_5", x,
+		      UNITS({ 48, 1, 1, 1 }, { 64, 5, 5, 1 }));
+	b[2] = branch(n, "branch_3", x,
+		      UNITS({ 64, 1, 1, 1 }, { 96, 3, 3, 1 }, { 96, 3, 3, 1 }));
 	b[3] = mean_branch(n, x, channels);
 	return image_concat(n, "concat", b, 4);
 }
@@ -91,10 +90,9 @@ static struct image mixed_6a(struct net *n, struct image x, u64 unused)
 	struct image b[3];
 
 	b[0] = branch(n, "branch_3", x,
-		      (struct unit[MAX_UNITS]){ { 384, 3, 3, 2 } });
-	b[1] = branch(n, "branch_33", x, (struct unit[MAX_UNITS]){
-		{ 64, 1, 1, 1 }, { 96, 3, 3, 1 }, { 96, 3, 3, 2 },
-	});
+		      UNITS({ 384, 3, 3, 2 }));
+	b[1] = branch(n, "branch_33", x,
+		      UNITS({ 64, 1, 1, 1 }, { 96, 3, 3, 1 }, { 96, 3, 3, 2 }));
 	b[2] = half_branch(n, x);
 	return image_concat(n, "concat", b, 3);
 }
@@ -105,14 +103,13 @@ static struct image mixed_6(struct net *n, struct image x, u64 channels)
 	struct image b[4];
 
 	b[0] = branch(n, "branch_1", x,
-		      (struct unit[MAX_UNITS]){ { 192, 1, 1, 1 } });
-	b[1] = branch(n, "branch_7", x, (struct unit[MAX_UNITS]){
-		{ channels, 1, 1, 1 }, { channels, 1, 7, 1 }, { 192, 7, 1, 1 },
-	});
-	b[2] = branch(n, "branch_77", x, (struct unit[MAX_UNITS]){
-		{ channels, 1, 1, 1 }, { channels, 7, 1, 1 }, { channels, 1, 7, 1 },
-		{ channels, 7, 1, 1 }, { 192, 1, 7, 1 },
-	});
+		      UNITS({ 192, 1, 1, 1 }));
+	b[1] = branch(n, "branch_7", x,
+		      UNITS({ channels, 1, 1, 1 }, { channels, 1, 7, 1 },
+			    { 192, 7, 1, 1 }));
+	b[2] = branch(n, "branch_77", x,
+		      UNITS({ channels, 1, 1, 1 }, { channels, 7, 1, 1 },
+			    { channels, 1, 7, 1 }, { channels, 7, 1, 1 }, { 192, 1, 7, 1 }));
 	b[3] = mean_branch(n, x, 192);
 	return image_concat(n, "concat", b, 4);
 }
@@ -122,12 +119,11 @@ static struct image mixed_7a(struct net *n, struct image x, u64 unused)
 {
 	struct image b[3];
 
-	b[0] = branch(n, "branch_3", x, (struct unit[MAX_UNITS]){
-		{ 192, 1, 1, 1 }, { 320, 3, 3, 2 },
-	});
-	b[1] = branch(n, "branch_7", x, (struct unit[MAX_UNITS]){
-		{ 192, 1, 1, 1 }, { 192, 1, 7, 1 }, { 192, 7, 1, 1 }, { 192, 3, 3, 2 },
-	});
+	b[0] = branch(n, "branch_3", x,
+		      UNITS({ 192, 1, 1, 1 }, { 320, 3, 3, 2 }));
+	b[1] = branch(n, "branch_7", x,
+		      UNITS({ 192, 1, 1, 1 }, { 192, 1, 7, 1 },
+			    { 192, 7, 1, 1 }, { 192, 3, 3, 2 }));
 	b[2] = half_branch(n, x);
 	return image_concat(n, "concat", b, 3);
 }
@@ -151,13 +147,12 @@ static struct image mixed_7(struct net *n, struct image x, u64 unused)
 	struct image b[4];
 
 	b[0] = branch(n, "branch_1", x,
-		      (struct unit[MAX_UNITS]){ { 320, 1, 1, 1 } });
+		      UNITS({ 320, 1, 1, 1 }));
 	b[1] = branch(n, "branch_3", x,
-		      (struct unit[MAX_UNITS]){ { 384, 1, 1, 1 } });
+		      UNITS({ 384, 1, 1, 1 }));
 	b[1] = both_ways(n, "branch_3", b[1]);
-	b[2] = branch(n, "branch_33", x, (struct unit[MAX_UNITS]){
-		{ 448, 1, 1, 1 }, { 384, 3, 3, 1 },
-	});
+	b[2] = branch(n, "branch_33", x,
+		      UNITS({ 448, 1, 1, 1 }, { 384, 3, 3, 1 }));
 	b[2] = both_ways(n, "branch_33", b[2]);
 	b[3] = mean_branch(n, x, 192);
 	return image_concat(n, "concat", b, 4);
@@ -179,7 +174,7 @@ static const struct {
 #define AUXILIARY_AFTER 7
 
 /* A second loss, half-way. */
-static void auxiliary(struct net *n, struct image x, value_t labels)
+static void second_loss(struct net *n, struct image x, value_t labels)
 {
 	snprintf(n->t->prefix, sizeof(n->t->prefix), "auxiliary.");
 	x = image_mean_pool(n, "stem.pool", x, image_square(5, 3, 0));
@@ -214,7 +209,7 @@ static void inception(struct net *n, bool with_auxiliary)
 			half = x;
 	}
 	if (with_auxiliary)
-		auxiliary(n, half, labels);
+		second_loss(n, half, labels);
 	n->dropout = true;
 	image_classify(n, "", x, labels);
 }

@@ -40,18 +40,18 @@ void tape_close(struct tape *t)
 	ugm_trace_writer_close(&t->w);
 }
 
-/* Good until the next value is made. */
-static struct value *value(const struct tape *t, value_t v)
-{
-	return &t->values[v - 1];
-}
-
-static bool differentiable(const struct tape *t, value_t v)
-{
-	return v != NO_VALUE && value(t, v)->differentiable;
-}
-
-static value_t new_value(struct tape *t, const char *prefix, const char *name,
+/**
+ * tape_new_value() - a tensor
+ * @t: tape
+ * @prefix: of its name
+ * @name: its name
+ * @suffix: of its name
+ * @v: what else is known of it
+ *
+ * Context: any.
+ * Return: the value.
+ */
+value_t tape_new_value(struct tape *t, const char *prefix, const char *name,
 			 const char *suffix, const struct value *v)
 {
 	struct value *p;
@@ -97,7 +97,7 @@ static value_t global_value(struct tape *t, const char *name, const char *what,
 		if (t->values[t->again++].global)
 			return t->again;
 	snprintf(full, sizeof(full), "%s%s%s", name, dot, what);
-	return new_value(t, t->prefix, full, "", v);
+	return tape_new_value(t, t->prefix, full, "", v);
 }
 
 /**
@@ -150,7 +150,7 @@ value_t tape_constant(struct tape *t, const char *name, u64 bytes)
  */
 value_t tape_input(struct tape *t, const char *name, u64 bytes)
 {
-	return new_value(t, "", name, "", &(struct value){ .bytes = bytes });
+	return tape_new_value(t, "", name, "", &(struct value){ .bytes = bytes });
 }
 
 /**
@@ -166,7 +166,7 @@ value_t tape_input(struct tape *t, const char *name, u64 bytes)
 value_t tape_result(struct tape *t, const char *name, const char *suffix,
 		    u64 bytes)
 {
-	return new_value(t, t->prefix, name, suffix, &(struct value){
+	return tape_new_value(t, t->prefix, name, suffix, &(struct value){
 		.bytes = bytes, .result = true,
 	});
 }
@@ -184,7 +184,7 @@ value_t tape_result(struct tape *t, const char *name, const char *suffix,
 value_t tape_saved(struct tape *t, const char *name, const char *suffix,
 		   u64 bytes)
 {
-	return new_value(t, t->prefix, name, suffix,
+	return tape_new_value(t, t->prefix, name, suffix,
 			 &(struct value){ .bytes = bytes });
 }
 
@@ -198,7 +198,7 @@ value_t tape_saved(struct tape *t, const char *name, const char *suffix,
  */
 u64 tape_bytes(const struct tape *t, value_t v)
 {
-	return v == NO_VALUE ? 0 : value(t, v)->bytes;
+	return v == NO_VALUE ? 0 : tape_value(t, v)->bytes;
 }
 
 /**
@@ -222,14 +222,22 @@ static u32 pack(const struct tape *t, const value_t *from, u32 nr, u32 *ids,
 	for (i = 0; i < nr; i++) {
 		if (from[i] == NO_VALUE)
 			continue;
-		*bytes += value(t, from[i])->bytes;
+		*bytes += tape_value(t, from[i])->bytes;
 		ids[n++] = from[i] - 1;
 	}
 	return n;
 }
 
-/* Add a kernel. */
-static void emit(struct tape *t, const char *name, const char *pass,
+/**
+ * tape_emit() - a kernel
+ * @t: tape
+ * @name: of its operator
+ * @pass: which of that
+ * @s: kernel
+ *
+ * Context: any.
+ */
+void tape_emit(struct tape *t, const char *name, const char *pass,
 		 const struct step *s)
 {
 	u32 in[ARRAY_SIZE(s->in)], out[ARRAY_SIZE(s->out)];
@@ -267,7 +275,7 @@ void tape_load(struct tape *t, const char *name, const value_t *values, u32 nr)
 
 	memcpy(s.out, values, nr * sizeof(*values));
 	if (!t->no_memory)
-		emit(t, name, "copy", &s);
+		tape_emit(t, name, "copy", &s);
 }
 
 static void emit_op(struct tape *t, const char *name, const struct step *s)
@@ -276,7 +284,7 @@ static void emit_op(struct tape *t, const char *name, const struct step *s)
 
 	snprintf(full, sizeof(full), "%s%s", t->prefix, name);
 	if (!t->no_memory)
-		emit(t, full, "forward", s);
+		tape_emit(t, full, "forward", s);
 }
 
 /**
@@ -307,10 +315,10 @@ void tape_op(struct tape *t, const char *name, const struct op *op)
 	*p = *op;
 	snprintf(p->name, sizeof(p->name), "%s%s", t->prefix, name);
 	for (i = 0; i < ARRAY_SIZE(p->forward.in); i++)
-		wanted |= differentiable(t, p->forward.in[i]);
+		wanted |= tape_differentiable(t, p->forward.in[i]);
 	for (i = 0; i < ARRAY_SIZE(p->forward.out); i++)
-		if (p->forward.out[i] && value(t, p->forward.out[i])->result)
-			value(t, p->forward.out[i])->differentiable = wanted;
+		if (p->forward.out[i] && tape_value(t, p->forward.out[i])->result)
+			tape_value(t, p->forward.out[i])->differentiable = wanted;
 	emit_op(t, name, &p->forward);
 }
 
@@ -348,216 +356,6 @@ void tape_end_segment(struct tape *t)
 		t->segments[t->nr_segments - 1].end = t->nr_ops;
 }
 
-static value_t new_grad(struct tape *t, value_t v)
-{
-	return new_value(t, "", value(t, v)->name, ".grad",
-			 &(struct value){ .bytes = value(t, v)->bytes });
-}
-
-/* A gradient of a value is there: it is the first, or added to the others. */
-static void give_grad(struct tape *t, value_t v, value_t grad)
-{
-	value_t sum, before;
-
-	if (!differentiable(t, v))
-		return;
-	before = value(t, v)->grad;
-	if (before == NO_VALUE) {
-		value(t, v)->grad = grad;
-		return;
-	}
-	sum = new_grad(t, v);
-	if (t->no_memory)
-		return;
-	emit(t, value(t, v)->name, "accumulate_grad", &(struct step){
-		.in = { before, grad },
-		.out = { sum },
-		.flops = tape_elements(t, v),
-	});
-	value(t, v)->grad = sum;
-}
-
-/* Inputs are the gradients @dy and those of @d, outputs the gradients wanted. */
-static void differentiate(struct tape *t, const struct op *op,
-			  const struct derivative *d, const value_t *dy, u32 nr)
-{
-	value_t grads[ARRAY_SIZE(d->of)] = {};
-	struct step s = {
-		.flops = d->flops,
-		.workspace = d->workspace,
-		.matrix = d->matrix,
-	};
-	u32 i, wanted = 0;
-
-	memcpy(s.in, dy, nr * sizeof(*dy));
-	memcpy(s.in + nr, d->in, sizeof(d->in));
-	for (i = 0; d->twice && i < nr; i++)
-		s.more_bytes += tape_bytes(t, dy[i]);
-	for (i = 0; i < ARRAY_SIZE(d->of); i++) {
-		if (!differentiable(t, d->of[i]))
-			continue;
-		grads[i] = new_grad(t, d->of[i]);
-		s.out[wanted++] = grads[i];
-	}
-	if (!wanted || t->no_memory)
-		return;
-	emit(t, op->name, d->pass, &s);
-	for (i = 0; i < ARRAY_SIZE(d->of); i++)
-		if (grads[i])
-			give_grad(t, d->of[i], grads[i]);
-}
-
-static void op_backward(struct tape *t, const struct op *op)
-{
-	value_t dy[ARRAY_SIZE(op->forward.out)];
-	const struct derivative *d;
-	struct value *y;
-	u32 i, nr = 0;
-
-	for (i = 0; i < ARRAY_SIZE(op->forward.out); i++) {
-		if (op->forward.out[i] == NO_VALUE)
-			continue;
-		y = value(t, op->forward.out[i]);
-		if (y->grad == NO_VALUE)
-			continue;
-		dy[nr++] = y->grad;
-		/* What it was before it was changed in place has its own. */
-		y->grad = NO_VALUE;
-	}
-	if (!nr && !op->loss)
-		return;
-	for (i = 0; i < ARRAY_SIZE(op->hands_on); i++)
-		if (op->hands_on[i])
-			give_grad(t, op->hands_on[i], dy[0]);
-	for (d = op->backward;
-	     d < op->backward + ARRAY_SIZE(op->backward) && d->pass; d++)
-		differentiate(t, op, d, dy, nr);
-}
-
-static bool has_derivative(const struct tape *t, const struct derivative *d)
-{
-	unsigned int i;
-
-	for (i = 0; d->pass && i < ARRAY_SIZE(d->of); i++)
-		if (differentiable(t, d->of[i]))
-			return true;
-	return false;
-}
-
-static void need(struct tape *t, const value_t *v, unsigned int nr, bool needed)
-{
-	unsigned int i;
-
-	for (i = 0; i < nr; i++)
-		if (v[i])
-			value(t, v[i])->needed = needed;
-}
-
-static bool is_needed(const struct tape *t, const struct op *op)
-{
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(op->forward.out); i++)
-		if (op->forward.out[i] && value(t, op->forward.out[i])->needed)
-			return true;
-	return false;
-}
-
-static void translate(const struct tape *t, value_t *v, unsigned int nr)
-{
-	unsigned int i;
-
-	for (i = 0; i < nr; i++)
-		if (v[i] && value(t, v[i])->again)
-			v[i] = value(t, v[i])->again;
-}
-
-/* Twins of what the operator makes, which take over the gradients. */
-static void make_again(struct tape *t, const struct op *op)
-{
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(op->forward.out); i++) {
-		value_t v = op->forward.out[i], twin;
-		struct value like;
-
-		if (!v || value(t, v)->global || value(t, v)->again)
-			continue;
-		like = *value(t, v);
-		twin = new_value(t, "", like.name, ".again", &like);
-		if (t->no_memory)
-			return;
-		value(t, v)->again = twin;
-		value(t, v)->grad = NO_VALUE;
-	}
-}
-
-/*
- * Compute again what the derivatives of a segment read: operators that made it,
- * and those that made what they read. From then on all are about the twins.
- */
-static void recompute(struct tape *t, const struct segment *s)
-{
-	unsigned int k;
-	u64 i;
-
-	/* Of what this segment made; a later one may have needed its end. */
-	for (i = s->first; i < s->end; i++)
-		need(t, t->ops[i].forward.out, ARRAY_SIZE(t->ops->forward.out),
-		     false);
-	for (i = s->end; i-- > s->first;) {
-		const struct op *op = &t->ops[i];
-
-		for (k = 0; k < ARRAY_SIZE(op->backward); k++)
-			if (has_derivative(t, &op->backward[k]))
-				need(t, op->backward[k].in,
-				     ARRAY_SIZE(op->backward[k].in), true);
-		if (is_needed(t, op))
-			need(t, op->forward.in, ARRAY_SIZE(op->forward.in),
-			     true);
-	}
-	for (i = s->first; i < s->end && !t->no_memory; i++) {
-		struct op *op = &t->ops[i];
-		bool again = is_needed(t, op);
-
-		if (again)
-			make_again(t, op);
-		translate(t, op->forward.in, ARRAY_SIZE(op->forward.in));
-		translate(t, op->forward.out, ARRAY_SIZE(op->forward.out));
-		translate(t, op->hands_on, ARRAY_SIZE(op->hands_on));
-		for (k = 0; k < ARRAY_SIZE(op->backward); k++) {
-			translate(t, op->backward[k].of,
-				  ARRAY_SIZE(op->backward[k].of));
-			translate(t, op->backward[k].in,
-				  ARRAY_SIZE(op->backward[k].in));
-		}
-		if (again && !t->no_memory)
-			emit(t, op->name, "recompute", &op->forward);
-	}
-}
-
-/**
- * tape_backward() - play the tape backward
- * @t: tape
- *
- * Context: any.
- */
-void tape_backward(struct tape *t)
-{
-	const struct segment *s = t->segments + t->nr_segments;
-	u64 i = t->nr_ops;
-
-	while (!t->no_memory && i--) {
-		struct op op;
-
-		if (s > t->segments && s[-1].end == i + 1)
-			recompute(t, --s);
-		/* A copy: derivatives make values, not operators. */
-		op = t->ops[i];
-		op_backward(t, &op);
-	}
-}
-
 /* Operations by parameter, roughly: moments, root, quotient, step. */
 #define ADAM_FLOPS 12
 #define SGD_FLOPS 2
@@ -577,7 +375,7 @@ void tape_update(struct tape *t)
 	value_t end = (value_t)t->nr_values, v;
 
 	for (v = 1; !t->no_memory && v <= end; v++) {
-		struct value p = *value(t, v);
+		struct value p = *tape_value(t, v);
 		struct value state = {
 			.bytes = p.elements * FLOAT_BYTES,
 			.global = true,
@@ -587,14 +385,14 @@ void tape_update(struct tape *t)
 		if (!p.parameter || !p.differentiable)
 			continue;
 		if (adam) {
-			m = new_value(t, "", p.name, ".moment1", &state);
-			s = new_value(t, "", p.name, ".moment2", &state);
+			m = tape_new_value(t, "", p.name, ".moment1", &state);
+			s = tape_new_value(t, "", p.name, ".moment2", &state);
 		}
 		if (t->o->type == UGM_TYPE_HALF)
-			master = new_value(t, "", p.name, ".master", &state);
+			master = tape_new_value(t, "", p.name, ".master", &state);
 		if (t->no_memory)
 			return;
-		emit(t, p.name, adam ? "adam" : "sgd", &(struct step){
+		tape_emit(t, p.name, adam ? "adam" : "sgd", &(struct step){
 			.in = { p.grad, v, m, s, master },
 			.out = { v, m, s, master },
 			.flops = (u128)(adam ? ADAM_FLOPS : SGD_FLOPS) * p.elements,

@@ -65,7 +65,6 @@ struct value {
 
 /**
  * struct step - a kernel
- * @pass: which of its operator's: "forward", "backward_input"
  * @in: what it reads; NO_VALUE entries are left out
  * @out: what it writes; NO_VALUE entries are left out
  * @flops: arithmetic
@@ -75,7 +74,6 @@ struct value {
  * @matrix: a matrix product
  */
 struct step {
-	const char *pass;
 	value_t in[11];
 	value_t out[5];
 	u128 flops;
@@ -87,7 +85,7 @@ struct step {
 
 /**
  * struct derivative - a kernel of an operator's derivative
- * @pass: its name
+ * @pass: its name after the operator's
  * @of: whose gradients it makes
  * @in: what it reads besides the gradients of the operator's outputs
  * @flops: arithmetic
@@ -186,6 +184,22 @@ value_t tape_parameter(struct tape *t, const char *name, const char *what,
 value_t tape_constant(struct tape *t, const char *name, u64 bytes);
 value_t tape_input(struct tape *t, const char *name, u64 bytes);
 void tape_load(struct tape *t, const char *name, const value_t *values, u32 nr);
+
+/* Good until the next value is made. */
+static inline struct value *tape_value(const struct tape *t, value_t v)
+{
+	return &t->values[v - 1];
+}
+
+static inline bool tape_differentiable(const struct tape *t, value_t v)
+{
+	return v != NO_VALUE && tape_value(t, v)->differentiable;
+}
+
+value_t tape_new_value(struct tape *t, const char *prefix, const char *name,
+		       const char *suffix, const struct value *v);
+void tape_emit(struct tape *t, const char *name, const char *pass,
+	       const struct step *s);
 
 /* For operators. */
 u64 tape_bytes(const struct tape *t, value_t v);
