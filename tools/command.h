@@ -31,7 +31,8 @@
 	verb(map, "where the blocks of a space are")                        \
 	verb(check, "check the invariants of a device")                     \
 	verb(doctor, "is everything there that a device needs?")            \
-	verb(bench, "measure the module and the device")
+	verb(bench, "measure the module and the device")                    \
+	verb(calibrate, "the links of this machine, as a machine to predict on")
 
 #define UGM_DECLARE_VERB(name, summary) \
 	int cmd_##name(int argc, char **argv) __attribute__((weak));

@@ -5,9 +5,7 @@
 #include "output.h"
 #include "utf8.h"
 
-#define STYLE                                                \
-	(JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED | \
-	 JSON_C_TO_STRING_NOSLASHESCAPE)
+#define STYLE (JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE)
 
 /**
  * ugm_json_text() - a string
@@ -36,8 +34,7 @@ void ugm_json_print_text(FILE *out, const char *text)
 {
 	struct json_object *o = ugm_json_text(text);
 
-	fputs(json_object_to_json_string_ext(o, JSON_C_TO_STRING_NOSLASHESCAPE),
-	      out);
+	fputs(json_object_to_json_string_ext(o, JSON_C_TO_STRING_NOSLASHESCAPE), out);
 	json_object_put(o);
 }
 
@@ -50,8 +47,7 @@ void ugm_json_print_text(FILE *out, const char *text)
  * Context: may sleep.
  * Return: 0, or a negative errno.
  */
-int ugm_json_write(struct json_object *root, const char *path,
-		   struct ugm_error *err)
+int ugm_json_write(struct json_object *root, const char *path, struct ugm_error *err)
 {
 	const char *text = json_object_to_json_string_ext(root, STYLE);
 	struct ugm_output o;

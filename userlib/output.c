@@ -39,7 +39,7 @@ static ssize_t write_all(void *cookie, const char *data, size_t len)
 
 static FILE *stream_of(struct ugm_output *o)
 {
-	return fopencookie(o, "w", (cookie_io_functions_t){.write = write_all});
+	return fopencookie(o, "w", (cookie_io_functions_t){ .write = write_all });
 }
 
 /**
@@ -73,13 +73,11 @@ static int follow(const char *path, char **end, struct ugm_error *err)
 	while (at && (n = readlink(at, target, sizeof(target) - 1)) >= 0) {
 		if (++links > MAX_LINKS) {
 			free(at);
-			return ugm_fail(err, -ELOOP, "%s: cannot write: %s",
-					path, strerror(ELOOP));
+			return ugm_fail(err, -ELOOP, "%s: cannot write: %s", path, strerror(ELOOP));
 		}
 		target[n] = '\0';
 		slash = *target == '/' ? NULL : strrchr(at, '/');
-		if (asprintf(&next, "%.*s%s", slash ? (int)(slash - at) + 1 : 0,
-			     at, target) < 0)
+		if (asprintf(&next, "%.*s%s", slash ? (int)(slash - at) + 1 : 0, at, target) < 0)
 			next = NULL;
 		free(at);
 		at = next;
@@ -88,8 +86,7 @@ static int follow(const char *path, char **end, struct ugm_error *err)
 	return at ? 0 : ugm_fail(err, -ENOMEM, "%s: no memory", path);
 }
 
-static int open_temporary(struct ugm_output *o, mode_t mode,
-			  struct ugm_error *err)
+static int open_temporary(struct ugm_output *o, mode_t mode, struct ugm_error *err)
 {
 	if (asprintf(&o->temporary, "%s.XXXXXX", o->path) < 0) {
 		o->temporary = NULL;
@@ -101,8 +98,7 @@ static int open_temporary(struct ugm_output *o, mode_t mode,
 
 		free(o->temporary);
 		o->temporary = NULL;
-		return ugm_fail(err, -error, "%s: cannot write: %s", o->path,
-				strerror(error));
+		return ugm_fail(err, -error, "%s: cannot write: %s", o->path, strerror(error));
 	}
 	/* mkostemp() makes it private; give it what open() would have. */
 	fchmod(o->fd, mode);
@@ -123,8 +119,7 @@ static int open_file(struct ugm_output *o, struct ugm_error *err)
 		return open_temporary(o, st.st_mode & 0777, err);
 	o->fd = open(o->path, O_WRONLY | O_TRUNC | O_CLOEXEC);
 	if (o->fd < 0)
-		return ugm_fail(err, -errno, "%s: cannot write: %s", o->path,
-				strerror(errno));
+		return ugm_fail(err, -errno, "%s: cannot write: %s", o->path, strerror(errno));
 	return 0;
 }
 
@@ -138,8 +133,7 @@ static int open_file(struct ugm_output *o, struct ugm_error *err)
  * Context: may sleep.
  * Return: 0, or a negative errno; then @o needs no end.
  */
-int ugm_output_open(struct ugm_output *o, const char *path,
-		    struct ugm_error *err)
+int ugm_output_open(struct ugm_output *o, const char *path, struct ugm_error *err)
 {
 	int ret;
 
@@ -200,8 +194,7 @@ int ugm_output_commit(struct ugm_output *o, struct ugm_error *err)
 	if (!error && o->temporary && rename(o->temporary, o->path))
 		error = errno;
 	if (error) {
-		ugm_fail(err, -error, "%s: cannot write: %s", name_of(o),
-			 strerror(error));
+		ugm_fail(err, -error, "%s: cannot write: %s", name_of(o), strerror(error));
 	} else {
 		free(o->temporary);
 		o->temporary = NULL;

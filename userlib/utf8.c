@@ -61,8 +61,7 @@ size_t ugm_utf8_length(const char *text)
  */
 char *ugm_utf8(const char *text)
 {
-	char *copy = malloc(strlen(text) * strlen(UGM_UTF8_REPLACEMENT) + 1),
-	     *to = copy;
+	char *copy = malloc(strlen(text) * strlen(UGM_UTF8_REPLACEMENT) + 1), *to = copy;
 
 	while (copy && *text) {
 		size_t len = ugm_utf8_length(text);

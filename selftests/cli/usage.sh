@@ -11,7 +11,7 @@ says "ugm 0."
 exits 2 "no verb"
 refuses "unknown verb 'analyse'" analyse
 refuses "unknown verb 'explian'" explian x
-for verb in gen analyze plan simulate compare explain; do
+for verb in gen analyze plan simulate compare explain calibrate; do
 	exits 0 "help of $verb" "$verb" --help
 	says "usage: ugm $verb"
 done
@@ -108,6 +108,9 @@ for option in "pcie-bw 1e9" "flash-read-bw 1e9" "flash-write-bw 1e9" "flash-late
 	refuses "--${option% *} means nothing under --clock real" run t.trace --policy uvm \
 		--clock real --$option
 done
+refuses "--json and -o cannot share" calibrate --json -o -
+refuses "--rounds: 0: allowed are 1 to 99" calibrate --rounds 0
+refuses "--rounds: 100: allowed are 1 to 99" calibrate --rounds 100
 refuses "either FILE or --op" hint
 refuses "--tag needs --op" hint s.sched --tag 0
 refuses "--offset needs --op" hint s.sched --offset 0

@@ -42,6 +42,27 @@ says "block size" "has blocks of 4096 bytes" 2 \
 	ugm run "$trace" --policy uvm --block-size 8192
 says "a scale that fits is named" "scale [0-9]* fits" 1 ugm run "$trace" --policy uvm --scale 8
 
+# The links of this machine, and a prediction and a replay with them.
+machine()
+{
+	ugm info --json | sed -n '/"machine"/,/}/p'
+}
+machine > "$tmp/before"
+says "calibrate" '"fault_ns": ' 0 ugm calibrate --rounds 1 --size 2M --json -o "$tmp/here.machine"
+machine > "$tmp/after"
+says "leaves the machine as it was" '"clock"' 0 cat "$tmp/after"
+says "in every number" "" 0 cmp "$tmp/before" "$tmp/after"
+says "tells bandwidths" '^pcie-bw [1-9][0-9]\{6,\}$' 0 cat "$tmp/here.machine"
+# shellcheck disable=SC2086
+says "predicts with them" "here.machine: GPU" 0 \
+	ugm simulate "$trace" --policy uvm --preset "$tmp/here.machine" $options --json "$tmp/s.json"
+# shellcheck disable=SC2086
+says "replays with them" "here.machine: GPU" 0 \
+	ugm run "$trace" --policy uvm --preset "$tmp/here.machine" $options --json "$tmp/r.json"
+says "to the same result" "" 0 test "$(json_value "$tmp/s.json" iteration_ns)" = \
+	"$(json_value "$tmp/r.json" iteration_ns)"
+says "calibrate with too much" "allowed are multiples of 4096" 2 ugm calibrate --size 1G
+
 # A replay to look at, stopped in the middle.
 # shellcheck disable=SC2086  # options are words
 ugm run "$trace" --policy deepum $options --verify full --json "$tmp/bg.json" \
@@ -61,6 +82,7 @@ says "map" "GGG" 0 ugm map
 says "map as JSON" '"tier": "gpu"' 0 ugm map --space "$space" --json
 says "a space has one server" "has a flash server" 1 ugm serve --space "$space"
 says "detach in use" "hold data" 1 ugm detach
+says "calibrate in use" "another space holds memory" 1 ugm calibrate
 says "hint to no such space" "no such space" 2 ugm hint --space 999999 --op evict --tag 5 --tier host
 tag=$(ugm map --space "$space" | awk 'NR == 3 { print $1 }')
 says "hint of a wrong tag" "no such range" 2 ugm hint --op prefetch --tag 77777777 --tier gpu
