@@ -100,7 +100,9 @@ held resnet152 resnet-152 256 1280 1280
 held senet154 senet-154 256 1024 1024
 
 # A size that planners have to bear.
-exits 0 "a trace of 100,000 kernels" gen gpt2 --layers 1720 --hidden 256 --heads 4 \
-	--inner 1024 --batch 16 --seq 128 -o big.trace
-says " 103221 kernels, 159996 tensors"
+exits 0 "a trace of 100,000 kernels" gen gpt2 --layers 1910 --hidden 256 --heads 4 \
+	--inner 1024 --batch 32 --seq 128 --type half -o long.trace
+says " 114621 kernels, 200590 tensors"
+exits 0 "which is a trace" analyze long.trace
+says "long: 200592 tensors, 114621 kernels"
 done_testing
