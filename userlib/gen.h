@@ -21,8 +21,8 @@ typedef unsigned __int128 u128;
  *
  * How long a kernel takes is a roofline of a named GPU: the larger of arithmetic
  * over peak rate and memory traffic over bandwidth, and the cost of a launch.
- * Real kernels reach less, which leaves a memory system more time to hide what it
- * does: an efficiency says how much.
+ * Real kernels are slower, which leaves more time to move data in; an efficiency
+ * in percent makes all of them slower.
  */
 
 enum ugm_optimizer {

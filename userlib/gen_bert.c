@@ -81,7 +81,7 @@ static void bert(struct net *n)
 		.name = "classifier", .rows = n->batch,
 		.in = hidden, .out = CLASSES,
 	});
-	net_classify(n, x, labels);
+	tape_cross_entropy(t, "loss", x, labels, n->batch);
 }
 
 static const struct ugm_family family = {

@@ -246,6 +246,6 @@ void image_classify(struct net *n, const char *prefix, struct image x,
 		.name = "classifier", .rows = n->batch,
 		.in = x.channels, .out = n->s.classes,
 	});
-	net_classify(n, v, labels);
+	tape_cross_entropy(n->t, "loss", v, labels, n->batch);
 	n->t->prefix[0] = '\0';
 }

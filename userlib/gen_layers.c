@@ -114,16 +114,3 @@ value_t net_dropout(struct net *n, const char *name, value_t x)
 {
 	return n->dropout ? tape_dropout(n->t, name, x) : x;
 }
-
-/**
- * net_classify() - the loss of one class for each of the batch
- * @n: model
- * @logits: of the classes
- * @labels: the right ones
- *
- * Context: any.
- */
-void net_classify(struct net *n, value_t logits, value_t labels)
-{
-	tape_cross_entropy(n->t, "loss", logits, labels, n->batch);
-}

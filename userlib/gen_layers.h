@@ -65,7 +65,6 @@ value_t net_feed_forward(struct net *n, value_t x);
 value_t net_fused_layer(struct net *n, value_t x);
 value_t net_layers(struct net *n, value_t x,
 		   value_t (*layer)(struct net *n, value_t x));
-void net_classify(struct net *n, value_t logits, value_t labels);
 void net_language_model(struct net *n,
 			value_t (*logits)(struct net *n, value_t ids));
 

@@ -29,7 +29,7 @@ static void vit(struct net *n)
 		.name = "classifier", .rows = n->batch,
 		.in = hidden, .out = n->s.classes,
 	});
-	net_classify(n, x, labels);
+	tape_cross_entropy(t, "loss", x, labels, n->batch);
 }
 
 static const struct ugm_family family = {
