@@ -6,7 +6,7 @@
 static value_t new_grad(struct tape *t, value_t v)
 {
 	return tape_new_value(t, "", tape_value(t, v)->name, ".grad",
-			 &(struct value){ .bytes = tape_value(t, v)->bytes });
+			      &(struct value){ .bytes = tape_value(t, v)->bytes });
 }
 
 /* A gradient of a value is there: it is the first, or added to the others. */

@@ -52,7 +52,7 @@ void tape_close(struct tape *t)
  * Return: the value.
  */
 value_t tape_new_value(struct tape *t, const char *prefix, const char *name,
-			 const char *suffix, const struct value *v)
+		       const char *suffix, const struct value *v)
 {
 	struct value *p;
 
@@ -185,7 +185,7 @@ value_t tape_saved(struct tape *t, const char *name, const char *suffix,
 		   u64 bytes)
 {
 	return tape_new_value(t, t->prefix, name, suffix,
-			 &(struct value){ .bytes = bytes });
+			      &(struct value){ .bytes = bytes });
 }
 
 /**
@@ -238,7 +238,7 @@ static u32 pack(const struct tape *t, const value_t *from, u32 nr, u32 *ids,
  * Context: any.
  */
 void tape_emit(struct tape *t, const char *name, const char *pass,
-		 const struct step *s)
+	       const struct step *s)
 {
 	u32 in[ARRAY_SIZE(s->in)], out[ARRAY_SIZE(s->out)];
 	u64 bytes = 0;
