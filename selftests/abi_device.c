@@ -96,23 +96,31 @@ TEST_F(abi_device, machine)
 	EXPECT_EQ(16 * 4096u, get.gpu_bytes);
 	EXPECT_EQ(16 * 4096u, get.host_bytes);
 
-	arg = ok, arg.set = 2;
+	arg = ok;
+	arg.set = 2;
 	EXPECT_EQ(-EINVAL, ut_ioctl(fd, UGM_IOC_MACHINE, &arg));
-	arg = ok, arg.clock = 3;
+	arg = ok;
+	arg.clock = 3;
 	EXPECT_EQ(-EINVAL, ut_ioctl(fd, UGM_IOC_MACHINE, &arg));
-	arg = ok, arg.block_bytes = (1ULL << 32) + 1;
+	arg = ok;
+	arg.block_bytes = (1ULL << 32) + 1;
 	EXPECT_EQ(-EINVAL, ut_ioctl(fd, UGM_IOC_MACHINE, &arg));
-	arg = ok, arg.fault_batch_bytes = 0;
+	arg = ok;
+	arg.fault_batch_bytes = 0;
 	EXPECT_EQ(-EINVAL, ut_ioctl(fd, UGM_IOC_MACHINE, &arg));
 	for (i = 0; i < 4; i++) {
-		arg = ok, arg.bandwidth[i] = 0;
+		arg = ok;
+		arg.bandwidth[i] = 0;
 		EXPECT_EQ(-EINVAL, ut_ioctl(fd, UGM_IOC_MACHINE, &arg));
 	}
-	arg = ok, arg.gpu_bytes = 17 * 4096;
+	arg = ok;
+	arg.gpu_bytes = 17 * 4096;
 	EXPECT_EQ(-ENOSPC, ut_ioctl(fd, UGM_IOC_MACHINE, &arg));
-	arg = ok, arg.gpu_bytes = 4095;
+	arg = ok;
+	arg.gpu_bytes = 4095;
 	EXPECT_EQ(-EINVAL, ut_ioctl(fd, UGM_IOC_MACHINE, &arg));
-	arg = ok, arg.host_bytes = UINT64_MAX;
+	arg = ok;
+	arg.host_bytes = UINT64_MAX;
 	EXPECT_EQ(-ENOSPC, ut_ioctl(fd, UGM_IOC_MACHINE, &arg));
 
 	/* Nothing of that was kept. */

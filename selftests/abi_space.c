@@ -118,21 +118,32 @@ TEST_F(abi_space, hint)
 	arg.space = UINT64_MAX;
 	EXPECT_EQ(-ENOENT, ut_ioctl(fd, UGM_IOC_HINT, &arg));
 
-	h = ok, h.tag = 2;
+	h = ok;
+	h.tag = 2;
 	EXPECT_EQ(-ENOENT, one_hint(fd, h));
-	h = ok, h.pad = 1;
+	h = ok;
+	h.pad = 1;
 	EXPECT_EQ(-EINVAL, one_hint(fd, h));
-	h = ok, h.len = 4 * 4096 + 1;
+	h = ok;
+	h.len = 4 * 4096 + 1;
 	EXPECT_EQ(-ERANGE, one_hint(fd, h));
-	h = ok, h.offset = 4 * 4096, h.len = 1;
+	h = ok;
+	h.offset = 4 * 4096;
+	h.len = 1;
 	EXPECT_EQ(-ERANGE, one_hint(fd, h));
-	h = ok, h.offset = UINT64_MAX, h.len = 2;
+	h = ok;
+	h.offset = UINT64_MAX;
+	h.len = 2;
 	EXPECT_EQ(-ERANGE, one_hint(fd, h));
-	h = ok, h.offset = 4096, h.len = UINT64_MAX - 4095;
+	h = ok;
+	h.offset = 4096;
+	h.len = UINT64_MAX - 4095;
 	EXPECT_EQ(-ERANGE, one_hint(fd, h));
-	h = ok, h.op = UGM_HINT_WRITEBACK + 1;
+	h = ok;
+	h.op = UGM_HINT_WRITEBACK + 1;
 	EXPECT_EQ(-EINVAL, one_hint(fd, h));
-	h = ok, h.op = UINT32_MAX;
+	h = ok;
+	h.op = UINT32_MAX;
 	EXPECT_EQ(-EINVAL, one_hint(fd, h));
 	for (op = UGM_HINT_PREFETCH; op <= UGM_HINT_WRITEBACK; op++) {
 		for (tier = 0; tier <= 4; tier++) {
@@ -150,7 +161,9 @@ TEST_F(abi_space, hint)
 				good = tier == 0;
 				break;
 			}
-			h = ok, h.op = op, h.tier = tier;
+			h = ok;
+			h.op = op;
+			h.tier = tier;
 			EXPECT_EQ(good ? 0 : -EINVAL, one_hint(fd, h))
 				TH_LOG("op %u tier %u", op, tier);
 		}
@@ -179,23 +192,32 @@ TEST_F(abi_space, launch)
 	arg.flags = 1;
 	EXPECT_EQ(-EINVAL, ut_ioctl(fd, UGM_IOC_LAUNCH, &arg));
 
-	o = ok, o.access = 0;
+	o = ok;
+	o.access = 0;
 	EXPECT_EQ(-EINVAL, one_operand(fd, o));
-	o = ok, o.access = 4;
+	o = ok;
+	o.access = 4;
 	EXPECT_EQ(-EINVAL, one_operand(fd, o));
-	o = ok, o.pad = 1;
+	o = ok;
+	o.pad = 1;
 	EXPECT_EQ(-EINVAL, one_operand(fd, o));
-	o = ok, o.len = 0;
+	o = ok;
+	o.len = 0;
 	EXPECT_EQ(-EINVAL, one_operand(fd, o));
 	o = ok, o.len = 2 * 4096 + 1; /* into the next range */
 	EXPECT_EQ(-EINVAL, one_operand(fd, o));
-	o = ok, o.offset = 4096, o.len = UINT64_MAX;
+	o = ok;
+	o.offset = 4096;
+	o.len = UINT64_MAX;
 	EXPECT_EQ(-EINVAL, one_operand(fd, o));
-	o = ok, o.offset = UINT64_MAX;
+	o = ok;
+	o.offset = UINT64_MAX;
 	EXPECT_GT(0, one_operand(fd, o));
-	o = ok, o.offset = 64 * 4096;
+	o = ok;
+	o.offset = 64 * 4096;
 	EXPECT_GT(0, one_operand(fd, o));
-	o = ok, o.offset = UGM_VIEW_HOST;
+	o = ok;
+	o.offset = UGM_VIEW_HOST;
 	EXPECT_GT(0, one_operand(fd, o));
 	/* None of these counts as a launch. */
 	arg.flags = 0;
@@ -209,20 +231,29 @@ TEST_F(abi_space, residency)
 	struct ugm_ioc_residency ok = { .nr = 1, .states = (uintptr_t)&state }, arg;
 	int fd = self->d.fd;
 
-	arg = ok, arg.pad = 1;
+	arg = ok;
+	arg.pad = 1;
 	EXPECT_EQ(-EINVAL, ut_ioctl(fd, UGM_IOC_RESIDENCY, &arg));
-	arg = ok, arg.offset = 1;
+	arg = ok;
+	arg.offset = 1;
 	EXPECT_EQ(-EINVAL, ut_ioctl(fd, UGM_IOC_RESIDENCY, &arg));
-	arg = ok, arg.offset = UGM_VIEW_SIZE;
+	arg = ok;
+	arg.offset = UGM_VIEW_SIZE;
 	EXPECT_EQ(-EINVAL, ut_ioctl(fd, UGM_IOC_RESIDENCY, &arg));
-	arg = ok, arg.offset = UGM_VIEW_SIZE - 4096, arg.nr = 2;
+	arg = ok;
+	arg.offset = UGM_VIEW_SIZE - 4096;
+	arg.nr = 2;
 	EXPECT_EQ(-EINVAL, ut_ioctl(fd, UGM_IOC_RESIDENCY, &arg));
-	arg = ok, arg.offset = -4096ULL, arg.nr = UINT32_MAX;
+	arg = ok;
+	arg.offset = -4096ULL;
+	arg.nr = UINT32_MAX;
 	EXPECT_EQ(-EINVAL, ut_ioctl(fd, UGM_IOC_RESIDENCY, &arg));
-	arg = ok, arg.space = UINT64_MAX;
+	arg = ok;
+	arg.space = UINT64_MAX;
 	EXPECT_EQ(-ENOENT, ut_ioctl(fd, UGM_IOC_RESIDENCY, &arg));
 	state = ~0u;
-	arg = ok, arg.offset = UGM_VIEW_SIZE - 4096;
+	arg = ok;
+	arg.offset = UGM_VIEW_SIZE - 4096;
 	EXPECT_EQ(0, ut_ioctl(fd, UGM_IOC_RESIDENCY, &arg));
 	EXPECT_EQ(0u, state);
 }

@@ -282,7 +282,7 @@ next:
 	{                                                                                \
 		struct ugm_ioc_options drop = { .clean = 1, .promote = 1,                \
 						.prefetch_evicts = 1, .demand = 1 };     \
-                                                                                         \
+											 \
 		ASSERT_EQ(0, ut_options(&self->d, &drop));                               \
 		EXPECT_EQ(NULL, everywhere(&self->d, self->raw, self->plain, self->len,  \
 					   out, in));                                    \

@@ -46,13 +46,11 @@ static void ill_formed(void **unused)
 		"\xf5\x80\x80\x80",
 		"\xff",
 		"\xc2",
-		"\xc2"
-		"A",
+		"\302A",
 		"\xc2\xc0",
 		"\xe0\x9f\xbf",
 		"\xe0\xa0",
-		"\xe1\x80"
-		"A",
+		"\341\200A",
 		"\xed\xa0\x80",
 		"\xed\xbf\xbf",
 		"\xf0\x8f\xbf\xbf",
@@ -77,8 +75,7 @@ static void replaced(void **unused)
 		{"abc\n", "abc\n"},
 		{"\xc3\xa9t\xc3\xa9", "\xc3\xa9t\xc3\xa9"},
 		{"a\xff", "a" UGM_UTF8_REPLACEMENT},
-		{"\xff\xfe"
-		 "b",
+		{"\377\376b",
 		 UGM_UTF8_REPLACEMENT UGM_UTF8_REPLACEMENT "b"},
 		{"\xe2\x82", UGM_UTF8_REPLACEMENT UGM_UTF8_REPLACEMENT},
 		{"\xe2\x82\xac", "\xe2\x82\xac"},

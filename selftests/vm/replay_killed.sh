@@ -28,9 +28,7 @@ stat_of()
 # Is all memory of the device free? What is still under way has a moment.
 all_is_free()
 {
-	local i
-
-	for i in $(seq $((20 * ${UGM_SLOWNESS:-1}))); do
+	for _ in $(seq $((20 * ${UGM_SLOWNESS:-1}))); do
 		ugm info --json > "$tmp/info.json" || return 1
 		[ "$(json_value "$tmp/info.json" gpu_free_frames)" = \
 			"$(json_value "$tmp/info.json" gpu_frames)" ] &&
