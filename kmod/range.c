@@ -143,8 +143,9 @@ static int arena_place(struct ugm_file_space *fs, struct ugm_file_range *r)
 static int range_place(struct ugm_file_space *fs, struct ugm_file_range *r)
 {
 	u64 nr = r->r.nr_blocks, max = (UGM_VIEW_SIZE >> fs->dev->block_shift) - 1;
-	MA_STATE(mas, &fs->ranges, 0, 0);
 	int err;
+
+	MA_STATE(mas, &fs->ranges, 0, 0);
 
 	mas_lock(&mas);
 	err = mas_empty_area(&mas, 0, max, nr);

@@ -134,7 +134,7 @@ void ugm_move_done(struct ugm_move *m, int error)
 	unsigned long flags;
 
 	m->error = error;
-	smp_mb__before_atomic();
+	smp_mb__before_atomic(); /* who sees it done sees the error */
 	set_bit(UGM_MOVE_DONE, &m->flags);
 	if (error && !test_bit(UGM_MOVE_VOID, &m->flags)) {
 		ugm_move_get(m);
