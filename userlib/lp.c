@@ -209,8 +209,12 @@ static int solve(struct ugm_lp *lp, const struct matrix *m, double seconds,
 		memcpy(lp->values, Clp_primalColumnSolution(model),
 		       lp->nr_columns * sizeof(*lp->values));
 		break;
-	case 1: ret = -ERANGE; break;
-	default: ret = -ETIME; break;
+	case 1:
+		ret = -ERANGE;
+		break;
+	default:
+		ret = -ETIME;
+		break;
 	}
 	Clp_deleteModel(model);
 	return ret;

@@ -260,6 +260,7 @@ static void enter(struct ugm_planner *p)
 		for (j = t->first_chunk; j < t->first_chunk + t->nr_chunks;
 		     j++) {
 			struct ugm_plan_chunk *c = &p->chunks[j];
+
 			c->written = writes;
 			if (c->moving && in_the_way(p, j))
 				ugm_plan_cancel(p, j);

@@ -33,8 +33,7 @@
 enum ugm_plan_guide {
 	UGM_PLAN_UNGUIDED, /* nothing */
 	UGM_PLAN_FLASH_GUIDED, /* what goes to flash */
-	UGM_PLAN_GUIDED, /* what leaves the GPU tier, and what of it goes to
-			    flash */
+	UGM_PLAN_GUIDED, /* what leaves the GPU tier, and what of that goes to flash */
 };
 
 /**

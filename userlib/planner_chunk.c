@@ -362,7 +362,7 @@ void ugm_plan_used(struct ugm_planner *p, u32 tensor)
 	look_ahead(p, tensor, it);
 	if (t->cursor || p->layout->trace->tensors[tensor].global)
 		begin_gap(p, tensor);
-	for (class = UGM_PLAN_AWAY + 1; class < UGM_PLAN_NR_CLASSES; class ++)
+	for (class = UGM_PLAN_AWAY + 1; class < UGM_PLAN_NR_CLASSES; class++)
 		if (t->nr[class])
 			ugm_plan_enqueue(p, tensor, class);
 }

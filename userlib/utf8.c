@@ -12,8 +12,7 @@
  * own formats keep names as they are.
  */
 
-/* The second byte of a character, by its first: what is well-formed is
- * narrower. */
+/* What is well-formed is narrower in the second byte than in those that follow. */
 static int second_fits(unsigned char first, unsigned char second)
 {
 	switch (first) {
