@@ -7,8 +7,7 @@
 #include "result.h"
 #include "schedule.h"
 
-int ugm_page_model(const struct ugm_layout *layout,
-		   const struct ugm_schedule *s, struct ugm_progress *progress,
-		   struct ugm_result *result, struct ugm_error *err);
+int ugm_page_model(const struct ugm_layout *layout, const struct ugm_schedule *s,
+		   struct ugm_progress *progress, struct ugm_result *result, struct ugm_error *err);
 
 #endif /* UGM_PAGE_MODEL_H */

@@ -76,6 +76,21 @@ static int prefetch(struct ugm_schedule *s, const struct ugm_trace *t,
 	return add(s, t, UGM_OP_PREFETCH, tensor, at, at + distance);
 }
 
+/* As published: the last operand first. */
+static int prefetch_operands(const struct ugm_layout *layout,
+			     struct ugm_schedule *s, u32 k)
+{
+	const struct ugm_trace *t = layout->trace;
+	const struct ugm_use *use = ugm_kernel_uses(t, k);
+	u32 nr = t->kernels[k].nr_uses, i;
+	int ret = 0;
+
+	for (i = 0; i < nr && !ret; i++)
+		ret = prefetch(s, t, use[layout->config.published ?
+						 nr - 1 - i : i].tensor, k);
+	return ret;
+}
+
 /* Hints of one launch act in the order in which they are added. */
 static int plan(const struct ugm_layout *layout, struct ugm_schedule *s,
 		struct ugm_error *err)
@@ -83,7 +98,7 @@ static int plan(const struct ugm_layout *layout, struct ugm_schedule *s,
 	const struct ugm_trace *t = layout->trace;
 	struct ugm_vitality v;
 	const u32 *kernels;
-	u64 nr, i;
+	u64 nr;
 	u32 x, k;
 	int ret;
 
@@ -104,8 +119,7 @@ static int plan(const struct ugm_layout *layout, struct ugm_schedule *s,
 			ret = protect(s, t, x, kernels, nr);
 	}
 	for (k = 0; k < t->nr_kernels && !ret; k++)
-		for (i = 0; i < t->kernels[k].nr_uses && !ret; i++)
-			ret = prefetch(s, t, ugm_kernel_uses(t, k)[i].tensor, k);
+		ret = prefetch_operands(layout, s, k);
 	ugm_vitality_free(&v);
 	return ret;
 }
