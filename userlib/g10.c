@@ -4,14 +4,11 @@
 #include "array.h"
 #include "g10.h"
 #include "heap.h"
-#include "units.h"
 
 /* A period is worth a round trip that takes so many one-way times, in halves. */
 #define ROUND_TRIP_HALVES 5
 /* The peak that is good enough, of the memory there is. */
 #define TARGET 0.99
-/* Where an eviction at the peak helps: this share of the target, in percent. */
-#define NEAR_PERCENT 90
 
 enum timeline { FLASH_OUT, FLASH_IN, GPU_OUT, GPU_IN, NR_TIMELINES };
 
@@ -227,16 +224,9 @@ static bool host_has_room(const struct scheduler *s, const struct ugm_period *p)
 	return true;
 }
 
-/* Is flash busy at the start of the period, or the move not worth its while? */
-static bool flash_is_full(struct scheduler *s, const struct ugm_period *p)
+static bool flash_is_full(const struct scheduler *s, const struct ugm_period *p)
 {
-	u32 k;
-
-	if (!left(s, UGM_TIER_FLASH, false, p->from + 1))
-		return true;
-	return s->opt->published &&
-	       move_within(s, p, UGM_TIER_FLASH, false, false, &k) &&
-	       k == p->from + 1;
+	return !left(s, UGM_TIER_FLASH, false, p->from + 1);
 }
 
 static int add_move(struct ugm_g10_plan *plan, const struct ugm_period *p,
@@ -328,43 +318,6 @@ static int evict_all(struct scheduler *s, struct candidate *c, u64 nr,
 	return ret;
 }
 
-/*
- * Where paging does not help out: what is inactive at the peak leaves for flash
- * and comes back on demand as long as the peak is near the target, the largest
- * and longest first, whether a move was planned for it or not.
- */
-static int evict_peak(struct scheduler *s, const struct candidate *c, u64 nr,
-		      struct ugm_g10_plan *plan)
-{
-	u32 peak = 0, k;
-	u64 i, j;
-	int ret = 0;
-
-	for (k = 1; k < s->n; k++)
-		if (s->gpu[k] > s->gpu[peak])
-			peak = k;
-	for (i = 0; i < nr && !ret; i++) {
-		const struct ugm_period *p = &c[i].period;
-
-		if (s->gpu[peak] * 100 < s->opt->target_bytes * NEAR_PERCENT)
-			break;
-		if (wraps(s, p) || p->from >= peak || p->to <= peak)
-			continue;
-		for (j = 0; j < plan->nr_moves; j++)
-			if (!memcmp(&plan->moves[j].period, p, sizeof(*p)))
-				break;
-		if (j == plan->nr_moves)
-			ret = add_move(plan, p, UGM_TIER_FLASH,
-				       UGM_G10_NEVER);
-		if (ret)
-			break;
-		plan->moves[j].tier = UGM_TIER_FLASH;
-		plan->moves[j].prefetch = UGM_G10_NEVER;
-		s->gpu[peak] -= min(s->gpu[peak], size_of(s, p));
-	}
-	return ret;
-}
-
 static int by_start(const void *a, const void *b)
 {
 	const struct ugm_g10_move *x = a, *y = b;
@@ -380,17 +333,16 @@ static int by_start(const void *a, const void *b)
 static void pull(struct scheduler *s, struct ugm_g10_plan *plan)
 {
 	struct ugm_g10_move *m;
-	u64 size, own, k;
+	u64 size, k;
 
 	if (plan->nr_moves)
 		qsort(plan->moves, plan->nr_moves, sizeof(*m), by_start);
 	for (m = plan->moves; m < plan->moves + plan->nr_moves; m++) {
-		if (wraps(s, &m->period) || m->prefetch == UGM_G10_NEVER)
+		if (wraps(s, &m->period))
 			continue;
 		size = size_of(s, &m->period);
-		own = s->opt->published ? 0 : size;
 		for (k = m->prefetch; k > m->period.from + 2; k--) {
-			if (s->gpu[k - 1] + own >= s->opt->target_bytes)
+			if (s->gpu[k - 1] + size >= s->opt->target_bytes)
 				break;
 			s->gpu[k - 1] += size;
 		}
@@ -429,8 +381,7 @@ static int candidates(struct scheduler *s, const struct ugm_layout *layout,
 	*list = c;
 	*nr = 0;
 	for (i = 0; c && i < all; i++) {
-		if (!s->opt->published &&
-		    ugm_layout_in_arena(layout, periods[i].tensor))
+		if (ugm_layout_in_arena(layout, periods[i].tensor))
 			continue;
 		flash = long_enough(s, &periods[i], UGM_TIER_FLASH);
 		if (!flash && (wraps(s, &periods[i]) ||
@@ -471,16 +422,8 @@ static int set_up(struct scheduler *s)
 						 s->t->kernels[k].duration_ns);
 	}
 	ugm_vitality_live(s->v, s->gpu);
-	if (s->opt->published)
-		for (k = 0; k < s->n; k++)
-			s->gpu[k] += s->t->tensors[0].bytes;
 	survey(s);
 	return 0;
-}
-
-static u64 published_unit(u64 bytes_per_s)
-{
-	return (u64)((double)bytes_per_s * UGM_BINARY_UNITS);
 }
 
 /**
@@ -496,7 +439,7 @@ void ugm_g10_options_default(const struct ugm_config *config,
 	*opt = (struct ugm_g10_options){
 		.capacity_bytes = config->gpu_mem_bytes,
 		.target_bytes = (u64)((double)config->gpu_mem_bytes * TARGET *
-				      config->target_factor),
+				      ugm_config_target_factor(config, 1)),
 		.host_bytes = config->host_mem_bytes,
 		.gpu_bytes_per_s = config->pcie_bytes_per_s,
 		.flash_read_bytes_per_s = config->flash_read_bytes_per_s,
@@ -504,30 +447,6 @@ void ugm_g10_options_default(const struct ugm_config *config,
 		.flash_latency_ns = config->flash_latency_ns,
 		.host_latency_ns = config->gpu_latency_ns,
 	};
-	if (!config->published)
-		return;
-	opt->published = true;
-	opt->gpu_bytes_per_s = published_unit(opt->gpu_bytes_per_s);
-	opt->flash_read_bytes_per_s = published_unit(opt->flash_read_bytes_per_s);
-	opt->flash_write_bytes_per_s = published_unit(opt->flash_write_bytes_per_s);
-	opt->flash_latency_ns = 65000;
-	opt->host_latency_ns = 45000;
-}
-
-/**
- * ugm_g10_without_paging() - plan for a machine that cannot page
- * @opt: options
- *
- * The published program aims higher there, and evicts at the peak.
- *
- * Context: any.
- */
-void ugm_g10_without_paging(struct ugm_g10_options *opt)
-{
-	if (!opt->published)
-		return;
-	opt->target_bytes = (u64)((double)opt->target_bytes * 1.060606);
-	opt->evict_peak = true;
 }
 
 /**
@@ -557,8 +476,6 @@ int ugm_g10_make(const struct ugm_layout *layout, const struct ugm_vitality *v,
 	if (!ret)
 		ret = evict_all(&s, c, nr, plan);
 	plan->peak_bytes = s.peak;
-	if (!ret && opt->evict_peak)
-		ret = evict_peak(&s, c, nr, plan);
 	if (!ret)
 		pull(&s, plan);
 	free(c);
@@ -600,7 +517,6 @@ static int hint(struct ugm_schedule *s, const struct ugm_trace *t, u8 op,
 }
 
 static int emit(const struct ugm_trace *t, const struct ugm_vitality *v,
-		const struct ugm_g10_options *opt,
 		const struct ugm_g10_plan *plan, struct ugm_schedule *s)
 {
 	const u32 *kernels;
@@ -613,16 +529,13 @@ static int emit(const struct ugm_trace *t, const struct ugm_vitality *v,
 		if (nr && !t->tensors[x].global)
 			ret = hint(s, t, UGM_OP_DISCARD, x, UGM_TIER_NONE,
 				   (u64)kernels[nr - 1] + 1, UGM_NEED_NONE);
-		if (nr && opt->published && !ret && !t->tensors[x].global)
-			ret = hint(s, t, UGM_OP_PREFETCH, x, UGM_TIER_GPU,
-				   kernels[0], kernels[0]);
 	}
 	for (i = 0; i < plan->nr_moves && !ret; i++) {
 		const struct ugm_g10_move *m = &plan->moves[i];
 
 		ret = hint(s, t, UGM_OP_EVICT, m->period.tensor, m->tier,
 			   (u64)m->period.from + 1, UGM_NEED_NONE);
-		if (!ret && m->prefetch != UGM_G10_NEVER)
+		if (!ret)
 			ret = hint(s, t, UGM_OP_PREFETCH, m->period.tensor,
 				   UGM_TIER_GPU, m->prefetch, m->period.to);
 	}
@@ -657,7 +570,7 @@ int ugm_g10_schedule(const struct ugm_layout *layout,
 		return ret;
 	ret = ugm_g10_make(layout, &v, opt, &plan);
 	if (!ret) {
-		ret = emit(layout->trace, &v, opt, &plan, s);
+		ret = emit(layout->trace, &v, &plan, s);
 		ugm_g10_free(&plan);
 	}
 	ugm_vitality_free(&v);

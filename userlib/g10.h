@@ -30,8 +30,6 @@
  * search through all of them in each round.
  */
 
-#define UGM_G10_NEVER U64_MAX
-
 /**
  * struct ugm_g10_options - what the scheduler plans for
  * @capacity_bytes: time above it is what an eviction is good for
@@ -42,14 +40,6 @@
  * @flash_write_bytes_per_s: flash, write
  * @flash_latency_ns: of a move to or from flash
  * @host_latency_ns: of a move to or from the host
- * @published: where the published program departs from the published text,
- *             follow the program: the first tensor counts twice; flash counts
- *             as full also where the eviction fits into one kernel; fetches are
- *             pulled earlier without regard to their own size; first touches are
- *             hinted; bandwidths are in units of 2^30
- * @evict_peak: the published program's step for machines that cannot page:
- *              where the peak stays near the target, what is inactive at it is
- *              written to flash and comes back on demand
  */
 struct ugm_g10_options {
 	u64 capacity_bytes;
@@ -60,8 +50,6 @@ struct ugm_g10_options {
 	u64 flash_write_bytes_per_s;
 	u64 flash_latency_ns;
 	u64 host_latency_ns;
-	bool published;
-	bool evict_peak;
 };
 
 /**
@@ -69,7 +57,7 @@ struct ugm_g10_options {
  * @period: the period
  * @tier: where it goes
  * @prefetch: kernel at whose begin the fetch starts, n or more: in the next
- *            iteration; UGM_G10_NEVER: it comes back on demand
+ *            iteration
  */
 struct ugm_g10_move {
 	struct ugm_period period;
@@ -93,7 +81,6 @@ struct ugm_g10_plan {
 
 void ugm_g10_options_default(const struct ugm_config *config,
 			     struct ugm_g10_options *opt);
-void ugm_g10_without_paging(struct ugm_g10_options *opt);
 int ugm_g10_make(const struct ugm_layout *layout, const struct ugm_vitality *v,
 		 const struct ugm_g10_options *opt, struct ugm_g10_plan *plan);
 void ugm_g10_free(struct ugm_g10_plan *plan);

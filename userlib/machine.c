@@ -25,7 +25,6 @@ static const struct ugm_config presets[] = {
 		.overlap = UGM_OVERLAP_FULL,
 		.scale = 1,
 		.iterations = 3,
-		.target_factor = 1,
 	},
 	/* What the published simulators assume, in models of their own. */
 	{
@@ -40,7 +39,6 @@ static const struct ugm_config presets[] = {
 		.scale = 1,
 		.iterations = 2,
 		.published = true,
-		.target_factor = 1,
 	},
 };
 

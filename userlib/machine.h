@@ -35,7 +35,7 @@
  * @published: the assumptions of G10's published simulator instead of ours, for
  *             predictions only; see Documentation
  * @target_factor: of the memory that planners of G10's family aim at; published
- *                 for single traces, else 1
+ *                 for single traces. 0: the planner's own
  * @noise: kernels take up to this share more or less than planned with
  * @seed: of the noise
  * @noise_per_name: it is drawn once for each kernel name, not for each call
@@ -70,6 +70,13 @@ struct ugm_config {
 #define UGM_DEFAULT_BLOCK_SIZE (2ULL << 20)
 #define UGM_MIN_BLOCK_SIZE (4ULL << 10)
 #define UGM_MAX_BLOCK_SIZE (2ULL << 20)
+
+/* What planners aim at: what was asked for, or their own. */
+static inline double ugm_config_target_factor(const struct ugm_config *config,
+					      double own)
+{
+	return config->target_factor > 0 ? config->target_factor : own;
+}
 
 int ugm_config_preset(struct ugm_config *config, const char *name,
 		      struct ugm_error *err);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "g10.h"
+#include "g10_published.h"
 #include "policy.h"
 
 /* Without a unified page table a kernel starts when its tensors are there. */
@@ -13,8 +14,9 @@ static int plan(const struct ugm_layout *layout, struct ugm_schedule *s,
 {
 	struct ugm_g10_options opt;
 
+	if (layout->config.published)
+		return ugm_g10_published(layout, false, s);
 	ugm_g10_options_default(&layout->config, &opt);
-	ugm_g10_without_paging(&opt);
 	return ugm_g10_schedule(layout, &opt, s);
 }
 

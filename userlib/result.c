@@ -132,7 +132,7 @@ static struct json_object *config_json(const struct ugm_config *c)
 	json_add_u64(o, "scale", c->scale);
 	json_add_u64(o, "block_size_bytes", c->block_size);
 	json_add_u64(o, "iterations", c->iterations);
-	json_add_double(o, "target_factor", c->target_factor);
+	json_add_double(o, "target_factor", ugm_config_target_factor(c, 1));
 	json_add_double(o, "noise", c->noise);
 	json_add_u64(o, "seed", c->seed);
 	json_add_text(o, "noise_per", c->noise_per_name ? "name" : "call");
