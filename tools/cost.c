@@ -161,7 +161,7 @@ static int replay_published(const struct ugm_layout *layout, const struct ugm_po
 
 	if (ret)
 		return ret;
-	if (policy && policy->whole_tensors)
+	if ((policy && policy->whole_tensors) || !s->opt.demand)
 		return ugm_tensor_model(layout, s, result, &result->error);
 	return ugm_page_model(layout, s, progress, result, &result->error);
 }
@@ -432,7 +432,7 @@ int cost_obey(const struct ugm_config *config,
 		{ device, "noise seed noise-per replan", "is for predictions only" },
 		{ !option_given("noise"), "seed noise-per replan", "needs --noise" },
 		{ !nr, "replan", "needs a policy: there is a schedule" },
-		{ !target, "target-factor", "is for the policies g10, g10-gds and g10-host" },
+		{ !target, "target-factor", "is for the policies flashneuron, g10, g10-gds and g10-host" },
 		{ own.overlap != config->overlap, "overlap", "contradicts the policy" },
 		{ config->published,
 		  "gpu-latency-ns flash-latency-ns fault-ns overlap scale block-size",

@@ -163,7 +163,7 @@ const struct option_spec model_options[] = {
 	  "full-size bytes per byte of the replay" },
 	{ "block-size", "SIZE", option_block_size, CONFIG(block_size), false, "bytes of a block" },
 	{ "target-factor", "F", option_factor, CONFIG(target_factor), false,
-	  "of the memory that g10, g10-gds and g10-host plan to use (1)" },
+	  "of the memory that flashneuron and g10 of any kind plan to use (1)" },
 	{}
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include <stdlib.h>
 
-#include "array.h"
+#include "first_fit.h"
+#include "flashneuron_published.h"
 #include "policy.h"
-#include "units.h"
 #include "vitality.h"
 
 /**
@@ -22,18 +22,6 @@
  * Where memory is at each moment depends on when an offload ends: the planner
  * keeps a clock of kernels, and one of the flash for each direction.
  */
-
-/**
- * struct piece - memory in use
- * @start: first byte
- * @end: the one after the last
- * @tensor: whose
- */
-struct piece {
-	u64 start;
-	u64 end;
-	u32 tensor;
-};
 
 /**
  * struct offload - a tensor that is written to flash and fetched again
@@ -60,11 +48,8 @@ struct offload {
  * @v: its vitality
  * @s: the schedule that is written
  * @loss: last kernel of the forward pass
- * @size: memory, without the global tensors
  * @largest: what the kernel that needs most needs
- * @pieces: memory in use, by address
- * @nr_pieces: how many
- * @room: how many @pieces has room for
+ * @memory: what the global tensors leave of the GPU memory
  * @off: offloads, in order of first use
  * @nr_off: how many
  * @by_need: the same, by the kernel that needs them back
@@ -80,11 +65,8 @@ struct planner {
 	struct ugm_vitality v;
 	struct ugm_schedule *s;
 	u32 loss;
-	u64 size;
 	u64 largest;
-	struct piece *pieces;
-	u64 nr_pieces;
-	u64 room;
+	struct ugm_first_fit memory;
 	struct offload *off;
 	u64 nr_off;
 	struct offload **by_need;
@@ -100,17 +82,12 @@ static u64 bytes_of(const struct planner *p, u32 tensor)
 {
 	const struct ugm_layout *l = p->layout;
 
-	if (l->config.published)
-		return p->t->tensors[tensor].bytes;
 	return l->tensors[tensor].nr_blocks * l->block_bytes;
 }
 
 static double ns_for(const struct planner *p, u32 tensor, u64 bytes_per_s)
 {
-	double unit = p->layout->config.published ? UGM_BINARY_UNITS : 1;
-
-	return (double)p->t->tensors[tensor].bytes * 1e9 /
-	       ((double)bytes_per_s * unit);
+	return (double)p->t->tensors[tensor].bytes * 1e9 / (double)bytes_per_s;
 }
 
 static int hint(struct planner *p, u8 op, u32 tensor, u8 tier, u64 at, u64 need)
@@ -125,69 +102,11 @@ static int hint(struct planner *p, u8 op, u32 tensor, u8 tier, u64 at, u64 need)
 	});
 }
 
-static u64 hole_after(const struct planner *p, u64 i)
-{
-	u64 start = i ? p->pieces[i - 1].end : 0;
-	u64 end = i < p->nr_pieces ? p->pieces[i].start : p->size;
-
-	return end - start;
-}
-
-static u64 largest_hole(const struct planner *p)
-{
-	u64 i, best = 0;
-
-	for (i = 0; i <= p->nr_pieces; i++)
-		if (hole_after(p, i) > best)
-			best = hole_after(p, i);
-	return best;
-}
-
-/* First fit, from the right end for what is offloaded. */
+/* From the right end for what is offloaded. */
 static int allocate(struct planner *p, u32 tensor)
 {
-	u64 size = bytes_of(p, tensor), n, i;
-	bool right = p->of[tensor];
-	struct piece *piece;
-
-	if (!size)
-		return 0;
-	for (n = 0; n <= p->nr_pieces; n++) {
-		i = right ? p->nr_pieces - n : n;
-		if (hole_after(p, i) >= size)
-			break;
-	}
-	if (n > p->nr_pieces)
-		return -ENOSPC;
-	piece = ugm_array_room(p->pieces, &p->room, p->nr_pieces + 1,
-			       sizeof(*piece));
-	if (!piece)
-		return -ENOMEM;
-	p->pieces = piece;
-	piece += i;
-	memmove(piece + 1, piece, (p->nr_pieces - i) * sizeof(*piece));
-	p->nr_pieces++;
-	piece->tensor = tensor;
-	if (right)
-		piece->end = i + 1 < p->nr_pieces ? piece[1].start : p->size;
-	else
-		piece->end = (i ? piece[-1].end : 0) + size;
-	piece->start = piece->end - size;
-	return 0;
-}
-
-static void release(struct planner *p, u32 tensor)
-{
-	u64 i;
-
-	for (i = 0; i < p->nr_pieces; i++) {
-		if (p->pieces[i].tensor != tensor)
-			continue;
-		p->nr_pieces--;
-		memmove(p->pieces + i, p->pieces + i + 1,
-			(p->nr_pieces - i) * sizeof(*p->pieces));
-		return;
-	}
+	return ugm_first_fit_take(&p->memory, tensor, bytes_of(p, tensor),
+				  p->of[tensor]);
 }
 
 /* Free what has been written by now; with @wait, wait for the next of them. */
@@ -208,7 +127,7 @@ static bool harvest(struct planner *p, bool wait)
 		if (!o->written_ns || o->freed || o->written_ns > p->now_ns)
 			continue;
 		o->freed = true;
-		release(p, o->tensor);
+		ugm_first_fit_give(&p->memory, o->tensor);
 		freed = true;
 	}
 	return freed;
@@ -295,7 +214,9 @@ static int choose(struct planner *p)
 			.tensor = x, .from = k[i - 1], .to = k[i] };
 	}
 	qsort_r(p->off, p->nr_off, sizeof(*p->off), by_first_use, p);
-	room = p->size > p->largest ? p->size - p->largest : 0;
+	room = (u64)((double)p->memory.size *
+		     ugm_config_target_factor(&p->layout->config, 1));
+	room = room > p->largest ? room - p->largest : 0;
 	for (i = 0; i < p->nr_off && kept > room; i++)
 		kept -= bytes_of(p, p->off[i].tensor);
 	p->nr_off = i;
@@ -331,7 +252,7 @@ static int fetch_ahead(struct planner *p, u32 kernel)
 		o = p->by_need[i];
 		if (o->back)
 			continue;
-		if (!o->freed || largest_hole(p) <
+		if (!o->freed || ugm_first_fit_largest(&p->memory) <
 				 p->largest + bytes_of(p, o->tensor))
 			return 0;
 		ret = allocate(p, o->tensor);
@@ -379,7 +300,7 @@ static int enter(struct planner *p, u32 kernel, struct ugm_error *err)
 				 p->t->name,
 				 (unsigned long long)p->t->tensors[x].id,
 				 (unsigned long long)p->t->tensors[x].bytes,
-				 kernel, (unsigned long long)largest_hole(p));
+				 kernel, (unsigned long long)ugm_first_fit_largest(&p->memory));
 	}
 	for (i = 0; i < p->t->kernels[kernel].nr_uses; i++)
 		if (p->ready_ns[use[i].tensor] > p->now_ns)
@@ -407,7 +328,7 @@ static int leave(struct planner *p, u32 kernel)
 				   kernel + 1, p->loss + 1);
 		}
 		if (dead_after(p, x, kernel)) {
-			release(p, x);
+			ugm_first_fit_give(&p->memory, x);
 			if (!ret)
 				ret = hint(p, UGM_OP_DISCARD, x, UGM_TIER_NONE,
 					   (u64)kernel + 1, UGM_NEED_NONE);
@@ -463,13 +384,10 @@ static int keep_globals(struct planner *p)
 
 static int measure(struct planner *p, struct ugm_error *err)
 {
-	u64 used = 0, memory = p->layout->config.gpu_mem_bytes, need;
+	u64 memory = p->layout->gpu_blocks * p->layout->block_bytes;
+	u64 used = p->layout->arena_blocks * p->layout->block_bytes, need;
 	u32 x, k, i;
 
-	if (!p->layout->config.published) {
-		memory = p->layout->gpu_blocks * p->layout->block_bytes;
-		used = p->layout->arena_blocks * p->layout->block_bytes;
-	}
 	for (x = 0; x < p->t->nr_tensors; x++)
 		if (p->t->tensors[x].global)
 			used += bytes_of(p, x);
@@ -485,7 +403,7 @@ static int measure(struct planner *p, struct ugm_error *err)
 				"%s: flashneuron: the global tensors take %llu bytes, the GPU memory has %llu",
 				p->t->name, (unsigned long long)used,
 				(unsigned long long)memory);
-	p->size = memory - used;
+	p->memory.size = memory - used;
 	return 0;
 }
 
@@ -505,16 +423,21 @@ static int plan(const struct ugm_layout *layout, struct ugm_schedule *s,
 	ret = ugm_vitality_analyse(p.t, &p.v);
 	if (ret)
 		return ret;
-	ret = measure(&p, err);
+	ret = find_loss(&p);
+	if (!ret && layout->config.published) {
+		ret = ugm_flashneuron_published(layout, p.loss, s, err);
+		ugm_vitality_free(&p.v);
+		return ret;
+	}
 	if (!ret)
-		ret = find_loss(&p);
+		ret = measure(&p, err);
 	if (!ret)
 		ret = choose(&p);
 	if (!ret)
 		ret = keep_globals(&p);
 	if (!ret)
 		ret = walk(&p, err);
-	free(p.pieces);
+	ugm_first_fit_free(&p.memory);
 	free(p.off);
 	free(p.of);
 	free(p.by_need);
@@ -528,4 +451,5 @@ const struct ugm_policy ugm_policy_flashneuron = {
 	.summary = "FlashNeuron: forward tensors to flash until all fits; no faults",
 	.plan = plan,
 	.whole_tensors = true,
+	.target = true,
 };

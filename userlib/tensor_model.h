@@ -6,8 +6,7 @@
 #include "result.h"
 #include "schedule.h"
 
-int ugm_tensor_model(const struct ugm_layout *layout,
-		     const struct ugm_schedule *s, struct ugm_result *result,
-		     struct ugm_error *err);
+int ugm_tensor_model(const struct ugm_layout *layout, const struct ugm_schedule *s,
+		     struct ugm_result *result, struct ugm_error *err);
 
 #endif /* UGM_TENSOR_MODEL_H */

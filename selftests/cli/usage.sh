@@ -79,11 +79,11 @@ refuses "--seed is for predictions only" compare t.trace --device --seed 1
 refuses "--clock needs --device" compare t.trace --clock virtual
 refuses "--verify needs --device" compare t.trace --verify sample
 refuses "--no-server needs --device" compare t.trace --no-server
-for policy in ideal uvm deepum flashneuron ugm bound; do
-	refuses "--target-factor is for the policies g10" simulate t.trace \
+for policy in ideal uvm deepum ugm bound; do
+	refuses "--target-factor is for the policies flashneuron, g10" simulate t.trace \
 		--policy $policy --target-factor 1
 done
-for policy in g10 g10-gds g10-host; do
+for policy in flashneuron g10 g10-gds g10-host; do
 	exits 0 "a target for $policy" simulate t.trace --policy $policy --target-factor 0.9
 done
 refuses "--target-factor is for the policies" simulate t.trace --schedule s.sched --target-factor 1
