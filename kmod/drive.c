@@ -58,14 +58,11 @@ void ugm_progress(struct ugm_device *dev)
 /* How long until the model's next event, in jiffies, rounded up. */
 static unsigned long until_event(struct ugm_device *dev, unsigned long max)
 {
-	u64 next = ugm_engine_next_event(&dev->engine), now;
+	u64 next = ugm_engine_next_event(&dev->engine);
 
 	if (!wall_clock(dev) || next == U64_MAX)
 		return max;
-	now = ktime_get_ns();
-	if (next <= now)
-		return 1;
-	return min_t(u64, nsecs_to_jiffies64(next - now) + 1, max);
+	return min(ugm_jiffies_until(next), max);
 }
 
 /**

@@ -125,12 +125,13 @@ void ugm_lane_queue(struct ugm_move *m)
 		list_add(&m->todo, &moves);
 	} else {
 		if (list_empty(&lane->queue))
-			lane->since = jiffies;
+			lane->since = ktime_get_ns();
 		list_add_tail(&m->todo, &lane->queue);
 		set_bit(UGM_MOVE_QUEUED, &m->flags);
 		lane->nr_queued++;
 		lane->seq++;
-		queue_delayed_work(system_unbound_wq, &lane->expiry, lane->timeout + 1);
+		queue_delayed_work(system_unbound_wq, &lane->expiry,
+				   ugm_jiffies_until(lane->since + lane->timeout));
 	}
 	spin_unlock(&lane->lock);
 	wake_up(&lane->wait);
@@ -238,27 +239,25 @@ void ugm_lanes_wake(struct ugm_device *dev)
 static void expiry_work(struct work_struct *work)
 {
 	struct ugm_lane_file *lane = container_of(work, struct ugm_lane_file, expiry.work);
-	unsigned long next = 0, until;
+	u64 next = U64_MAX, until;
 	LIST_HEAD(leases);
 	LIST_HEAD(moves);
 
 	spin_lock(&lane->lock);
 	ugm_lease_detach(lane, true, &leases);
-	if (!list_empty(&lane->leases)) {
-		until = list_first_entry(&lane->leases, struct ugm_lease, node)->until;
-		next = max_t(long, until - jiffies, 0) + 1;
-	}
+	if (!list_empty(&lane->leases))
+		next = list_first_entry(&lane->leases, struct ugm_lease, node)->until;
 	if (!list_empty(&lane->queue)) {
 		until = lane->since + lane->timeout;
-		if (time_after_eq(jiffies, until)) {
+		if (ktime_get_ns() >= until) {
 			lane->serving = false;
 			take_queue(lane, &moves);
 		} else {
-			next = min(next ?: ULONG_MAX, until - jiffies + 1);
+			next = min(next, until);
 		}
 	}
-	if (next)
-		queue_delayed_work(system_unbound_wq, &lane->expiry, next);
+	if (next != U64_MAX)
+		queue_delayed_work(system_unbound_wq, &lane->expiry, ugm_jiffies_until(next));
 	spin_unlock(&lane->lock);
 	ugm_lane_fall_back(lane, &moves);
 	ugm_lease_break(lane, &leases, UGM_LEASE_EXPIRED);
@@ -268,7 +267,7 @@ static void expiry_work(struct work_struct *work)
 static int lane_fetch(struct ugm_lane_file *lane, struct ugm_ioc_fetch *arg,
 		      struct ugm_segment *segments)
 {
-	unsigned long until = jiffies + msecs_to_jiffies(arg->timeout_ms);
+	u64 until = ktime_get_ns() + arg->timeout_ms * NSEC_PER_MSEC;
 	u32 room = min(arg->nr, UGM_LEASE_SEGMENTS), seq;
 	long left = MAX_SCHEDULE_TIMEOUT;
 	int nr;
@@ -286,9 +285,9 @@ static int lane_fetch(struct ugm_lane_file *lane, struct ugm_ioc_fetch *arg,
 		if (arg->flags & UGM_FETCH_NOWAIT)
 			return -EAGAIN;
 		if (arg->timeout_ms) {
-			left = until - jiffies;
-			if (left <= 0)
+			if (ktime_get_ns() >= until)
 				return -ETIME;
+			left = ugm_jiffies_until(until);
 		}
 		left = ugm_wait_killable(lane->dev, "lane: flash server waits for work", lane->wait,
 					 READ_ONCE(lane->seq) != seq || READ_ONCE(lane->dead), left);
@@ -459,7 +458,7 @@ static struct ugm_lane_file *lane_new(struct ugm_file_space *fs, u32 timeout_ms)
 	lane->mm = current->mm;
 	mmgrab(lane->mm);
 	lane->pid = current->tgid;
-	lane->timeout = msecs_to_jiffies(timeout_ms);
+	lane->timeout = timeout_ms * NSEC_PER_MSEC;
 	spin_lock_init(&lane->lock);
 	init_waitqueue_head(&lane->wait);
 	INIT_LIST_HEAD(&lane->queue);

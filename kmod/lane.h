@@ -15,7 +15,7 @@
  * @inode: the inode the window hangs on, so that it can be revoked alone
  * @mm: the server's address space, to compare with; a reference to its struct
  * @pid: the server's, in the initial namespace
- * @timeout: how long a lease may last, and a move wait for one, in jiffies
+ * @timeout: how long a lease may last, and a move wait for one, in ns
  * @lock: protects the rest
  * @serving: the server asked for work, and has let no move wait too long since
  * @dead: no more work comes
@@ -23,7 +23,7 @@
  * @wait: where servers wait for that
  * @queue: moves that wait to be leased
  * @nr_queued: how many
- * @since: since when the head of @queue waits for the server, in jiffies
+ * @since: since when the head of @queue waits for the server
  * @leases: outstanding leases, oldest first
  * @nr_leases: how many
  * @nr_leased: moves in them
@@ -41,7 +41,7 @@ struct ugm_lane_file {
 	struct inode *inode;
 	struct mm_struct *mm;
 	pid_t pid;
-	unsigned long timeout;
+	u64 timeout;
 
 	spinlock_t lock;
 	bool serving;
@@ -50,7 +50,7 @@ struct ugm_lane_file {
 	wait_queue_head_t wait;
 	struct list_head queue;
 	u32 nr_queued;
-	unsigned long since;
+	u64 since;
 	struct list_head leases;
 	u32 nr_leases;
 	u32 nr_leased;
@@ -66,7 +66,7 @@ struct ugm_lane_file {
  * struct ugm_lease - a batch of moves in the hands of the server
  * @node: membership in &ugm_lane_file.leases
  * @id: its number
- * @until: when it expires, in jiffies
+ * @until: when it expires
  * @moves: its moves, in the order of their places, segment by segment
  * @nr: segments
  * @segments: as they were handed out
@@ -74,7 +74,7 @@ struct ugm_lane_file {
 struct ugm_lease {
 	struct list_head node;
 	u64 id;
-	unsigned long until;
+	u64 until;
 	struct list_head moves;
 	u32 nr;
 	struct ugm_segment segments[];

@@ -177,13 +177,14 @@ int ugm_lease_take(struct ugm_lane_file *lane, u32 room, struct ugm_segment *seg
 	nr = lease->nr;
 	if (nr) {
 		lease->id = lane->next_id++;
-		lease->until = jiffies + lane->timeout;
+		lane->since = ktime_get_ns();
+		lease->until = lane->since + lane->timeout;
 		list_add_tail(&lease->node, &lane->leases);
 		lane->nr_leases++;
-		lane->since = jiffies;
 		memcpy(segments, lease->segments, nr * sizeof(*segments));
 		*id = lease->id;
-		queue_delayed_work(system_unbound_wq, &lane->expiry, lane->timeout + 1);
+		queue_delayed_work(system_unbound_wq, &lane->expiry,
+				   ugm_jiffies_until(lease->until));
 	}
 	spin_unlock(&lane->lock);
 	if (!nr) {
@@ -250,12 +251,12 @@ static bool quiet(const struct ugm_move *m)
 
 static void settle(struct ugm_lease *lease)
 {
-	unsigned long until = jiffies + msecs_to_jiffies(SETTLE_MS) + 1;
+	u64 until = ktime_get_ns() + SETTLE_MS * NSEC_PER_MSEC;
 	struct ugm_move *m;
 
 	list_for_each_entry(m, &lease->moves, todo)
 		while (!quiet(m)) {
-			if (time_after(jiffies, until) || fatal_signal_pending(current))
+			if (ktime_get_ns() > until || fatal_signal_pending(current))
 				return;
 			usleep_range(10, 50);
 		}
@@ -448,7 +449,7 @@ void ugm_lease_detach(struct ugm_lane_file *lane, bool late, struct list_head *l
 	struct ugm_lease *lease, *next;
 
 	list_for_each_entry_safe(lease, next, &lane->leases, node) {
-		if (late && time_before(jiffies, lease->until))
+		if (late && ktime_get_ns() < lease->until)
 			break;
 		detach_lease(lane, lease);
 		list_add_tail(&lease->node, leases);

@@ -447,6 +447,7 @@ struct ugm_waiter {
 	u64 since_ns;
 };
 
+unsigned long ugm_jiffies_until(u64 ns);
 void ugm_wait_begin(struct ugm_device *dev, struct ugm_waiter *w, const char *reason);
 void ugm_wait_end(struct ugm_device *dev, struct ugm_waiter *w);
 

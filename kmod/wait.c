@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <linux/jiffies.h>
 #include <linux/sched.h>
 #include <linux/timekeeping.h>
 
@@ -11,7 +12,24 @@
  * Whoever sleeps in the module for something that others have to do is
  * killable, and is listed with the reason while it sleeps: debugfs shows the
  * list, the tracepoint ugm_wait the times.
+ *
+ * Time limits are times of ktime_get_ns(), and whoever wakes up looks whether it
+ * is that late: jiffies may lag behind, and a sleep of so many end early.
  */
+
+/**
+ * ugm_jiffies_until() - how long to sleep
+ * @ns: until when, as of ktime_get_ns()
+ *
+ * Context: any.
+ * Return: jiffies, at least one.
+ */
+unsigned long ugm_jiffies_until(u64 ns)
+{
+	u64 now = ktime_get_ns();
+
+	return ns > now ? nsecs_to_jiffies64(ns - now) + 1 : 1;
+}
 
 /**
  * ugm_wait_begin() - tell that the current task is going to sleep
