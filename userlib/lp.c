@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <limits.h>
 #include <stdlib.h>
 
 #include <coin/Clp_C_Interface.h>
@@ -187,18 +188,20 @@ static int make_matrix(const struct ugm_lp *lp, struct matrix *m)
 	return 0;
 }
 
-static int solve(struct ugm_lp *lp, const struct matrix *m, double seconds,
+static int solve(struct ugm_lp *lp, const struct matrix *m, double work,
 		 double *objective)
 {
 	const double *upper = m->bounds + lp->nr_columns;
 	const double *rows = m->bounds + 3 * lp->nr_columns;
+	double pivots = work / (double)(lp->nr_rows + 1);
 	Clp_Simplex *model = Clp_newModel();
 	int ret = 0;
 
 	if (!model)
 		return -ENOMEM;
 	Clp_setLogLevel(model, 0);
-	Clp_setMaximumSeconds(model, seconds);
+	if (pivots < INT_MAX)
+		Clp_setMaximumIterations(model, (int)pivots);
 	Clp_loadProblem(model, (int)lp->nr_columns, (int)lp->nr_rows, m->start,
 			m->index, m->value, m->bounds, upper,
 			upper + lp->nr_columns, rows, rows + lp->nr_rows);
@@ -223,14 +226,14 @@ static int solve(struct ugm_lp *lp, const struct matrix *m, double seconds,
 /**
  * ugm_lp_solve() - find the cheapest columns
  * @lp: programme
- * @seconds: how long that may take
+ * @work: how long that may take: pivots times rows
  * @objective: what they cost
  *
  * Context: any.
  * Return: 0; -ERANGE: nothing satisfies the rows; -ETIME: it takes too long;
  * -ENOMEM.
  */
-int ugm_lp_solve(struct ugm_lp *lp, double seconds, double *objective)
+int ugm_lp_solve(struct ugm_lp *lp, double work, double *objective)
 {
 	struct matrix m = {};
 	int ret = lp->no_memory ? -ENOMEM : 0;
@@ -242,7 +245,7 @@ int ugm_lp_solve(struct ugm_lp *lp, double seconds, double *objective)
 	if (!ret)
 		ret = make_matrix(lp, &m);
 	if (!ret)
-		ret = solve(lp, &m, seconds, objective);
+		ret = solve(lp, &m, work, objective);
 	free(m.start);
 	free(m.index);
 	free(m.value);

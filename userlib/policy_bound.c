@@ -11,7 +11,7 @@
 
 /* How finely time is cut, finest first, and how long that may take each. */
 static const u32 pieces[] = {300, 100, 25};
-#define SECONDS 40
+#define WORK 4e9
 
 /* The solver's own tolerance, in favour of the schedules. */
 #define TOLERANCE 1e-6
@@ -32,7 +32,7 @@ static int compute(const struct ugm_trace *trace,
 		ret = ugm_relaxation_make(layout, pieces[i], &r);
 		if (ret)
 			break;
-		ret = ugm_relaxation_solve(r, SECONDS);
+		ret = ugm_relaxation_solve(r, WORK);
 		stall = r->stall_ns;
 		ugm_relaxation_free(r);
 		if (ret != -ETIME)

@@ -36,10 +36,10 @@ static const struct ugm_plan_setting settings[] = {
 #define PLAYED	 3
 /* Good enough: so much longer than ideal. */
 #define GOOD	 1.0002
-/* The relaxation: how finely time is cut, what it counts on, and its time. */
+/* The relaxation: how finely time is cut, what it counts on, and its work. */
 #define PIECES	 100
 #define SHARE	 0.99
-#define SECONDS	 30
+#define WORK	 1e9
 
 /**
  * struct trial - a setting and what it promises
@@ -73,7 +73,7 @@ static int ask(const struct ugm_layout *l, struct ugm_planner *p,
 	if (ret)
 		return ret;
 	(*r)->gpu_share = (*r)->host_share = SHARE;
-	ret = ugm_relaxation_solve(*r, SECONDS);
+	ret = ugm_relaxation_solve(*r, WORK);
 	if (!ret)
 		p->relaxation = *r;
 	return ret == -ENOMEM ? ret : 0;

@@ -77,7 +77,7 @@ struct ugm_relaxation {
 
 int ugm_relaxation_make(const struct ugm_layout *layout, u32 pieces,
 			struct ugm_relaxation **relaxation);
-int ugm_relaxation_solve(struct ugm_relaxation *r, double seconds);
+int ugm_relaxation_solve(struct ugm_relaxation *r, double work);
 void ugm_relaxation_free(struct ugm_relaxation *r);
 
 #endif /* UGM_RELAXATION_H */

@@ -452,20 +452,20 @@ static int build(struct build *b)
 /**
  * ugm_relaxation_solve() - how much stall there is at least, and why
  * @r: relaxation, not solved before
- * @seconds: how long it may take
+ * @work: how long it may take, as for ugm_lp_solve()
  *
  * Context: any.
  * Return: 0; -ETIME: it takes longer; -ERANGE: it is infeasible, which should
  * not be; -ENOMEM.
  */
-int ugm_relaxation_solve(struct ugm_relaxation *r, double seconds)
+int ugm_relaxation_solve(struct ugm_relaxation *r, double work)
 {
 	struct build b = {.r = r};
 	double stall = 0;
 	int ret = build(&b);
 
 	if (!ret)
-		ret = ugm_lp_solve(b.lp, seconds, &stall);
+		ret = ugm_lp_solve(b.lp, work, &stall);
 	if (!ret) {
 		r->stall_ns = stall * NS;
 		take_solution(&b);
