@@ -40,6 +40,8 @@ static const struct ugm_plan_setting settings[] = {
 #define PIECES	 100
 #define SHARE	 0.99
 #define WORK	 1e9
+/* Of several ways without more stall, one that moves little. */
+#define COST	 3e-7
 
 /**
  * struct trial - a setting and what it promises
@@ -73,6 +75,7 @@ static int ask(const struct ugm_layout *l, struct ugm_planner *p,
 	if (ret)
 		return ret;
 	(*r)->gpu_share = (*r)->host_share = SHARE;
+	(*r)->traffic_cost = COST;
 	ret = ugm_relaxation_solve(*r, WORK);
 	if (!ret)
 		p->relaxation = *r;

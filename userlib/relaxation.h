@@ -50,6 +50,8 @@ struct ugm_gap {
  * @layout: that
  * @gpu_share: share of the GPU tier that is counted on; 1 for a bound
  * @host_share: likewise of the host tier
+ * @traffic_cost: how many seconds of stall 10^9 bytes on a link count as: 0 for
+ *                a bound; a little, and nothing is moved without need
  * @nr_intervals: checkpoints, and intervals after each of them
  * @checkpoints: where they are: 2k is the start of launch k, 2k + 1 its end
  * @interval_of: by such a position, the interval that begins there, or before
@@ -58,12 +60,13 @@ struct ugm_gap {
  * @gaps: gaps of all tensors, by tensor, by version, in order
  * @nr_gaps: how many
  * @gaps_room: how many there is room for
- * @stall_ns: solution: the least stall of an iteration
+ * @stall_ns: solution: the least stall of an iteration, and the cost of traffic
  */
 struct ugm_relaxation {
 	const struct ugm_layout *layout;
 	double gpu_share;
 	double host_share;
+	double traffic_cost;
 	u32 nr_intervals;
 	u32 *checkpoints;
 	u32 *interval_of;

@@ -10,43 +10,61 @@
 /* What leaves the GPU tier; what leaves GPU and host tier. */
 enum { LEVEL_GPU, LEVEL_FLASH, NR_LEVELS };
 
-/* Intermediates and globals: what one has written is of no use to the other. */
-enum { NR_CLASSES = 2 };
+/* Kinds of versions: what is true of one kind is of no use to another. */
+enum kind {
+	KIND_INTERMEDIATE,
+	KIND_GLOBAL,
+	KIND_CONSTANT, /* globals that nothing writes */
+	NR_KINDS
+};
 
 /**
- * struct flow - columns and rows of one interval at one level
- * @written: bytes written out in it, by class
- * @first: bytes that leave for the first time since they changed, by class
+ * struct slot - columns and rows of a kind in one interval at one level
+ * @written: bytes written out in it
+ * @first: bytes that leave for the first time since they changed
  * @again: bytes that leave once more
  * @back: bytes that come back
- * @away: bytes that are away at its checkpoint
- * @writable: row: bytes that changed and are not written yet, by class
- * @credit: row: bytes written that have not left yet, by class
+ * @away: bytes that are away at its end
+ * @writable: row: bytes that changed and are not written yet
+ * @credit: row: bytes written that have not left yet
  * @may_first: row: bytes that may leave for the first time and have not
- * @left: row: bytes that left for the first time, in gaps that go on, by class
+ * @left: row: bytes that left for the first time, in gaps that go on
  * @may_again: row: bytes that may leave once more and have not
  * @early: row: bytes that are back and not due yet
  * @balance: row: bytes that are away
  */
-struct flow {
-	u32 written[NR_CLASSES];
-	u32 first[NR_CLASSES];
+struct slot {
+	u32 written;
+	u32 first;
 	u32 again;
 	u32 back;
 	u32 away;
-	u32 writable[NR_CLASSES];
-	u32 credit[NR_CLASSES];
-	u32 may_first[NR_CLASSES];
-	u32 left[NR_CLASSES];
+	u32 writable;
+	u32 credit;
+	u32 may_first;
+	u32 left;
 	u32 may_again;
 	u32 early;
 	u32 balance;
 };
 
 /**
+ * struct flow - from the first change of a version of a kind to their last use
+ * @from: the interval of that change
+ * @nr: intervals until that use, up to two iterations; 0: there is no version
+ * @slots: by level and interval, counted from @from on
+ */
+struct flow {
+	u32 from;
+	u32 nr;
+	struct slot *slots[NR_LEVELS];
+};
+
+/**
  * struct version - a tensor between two writes, or many that look alike
  * @gap: its first gap
  * @nr_gaps: its gaps
+ * @kind: its kind
  * @bytes: its size
  * @columns: of the first of those that look alike: by gap and level, what
  * leaves for the first time, and what once more
@@ -55,6 +73,7 @@ struct flow {
 struct version {
 	u64 gap;
 	u32 nr_gaps;
+	enum kind kind;
 	double bytes;
 	u64 columns;
 	u64 like;
@@ -65,9 +84,7 @@ struct version {
  * @r: the relaxation
  * @lp: the programme
  * @stall: by interval, the column that says how long it stalls
- * @flows: by level and interval
- * @start: by level, row: what is away at the first checkpoint
- * @changed: by level and class, row: what changed before it and may leave later
+ * @flows: by kind
  * @versions: all versions with a gap that spans a checkpoint
  * @nr_versions: how many
  * @columns: of all versions
@@ -76,9 +93,7 @@ struct build {
 	struct ugm_relaxation *r;
 	struct ugm_lp *lp;
 	u32 *stall;
-	struct flow *flows[NR_LEVELS];
-	u32 start[NR_LEVELS];
-	u32 changed[NR_LEVELS][NR_CLASSES];
+	struct flow flows[NR_KINDS];
 	struct version *versions;
 	u64 nr_versions;
 	u32 *columns;
@@ -89,116 +104,101 @@ static bool spans(const struct ugm_gap *gap)
 	return gap->returns > gap->leaves;
 }
 
-static unsigned int class_of(const struct build *b, const struct ugm_gap *gap)
+/* A member of a slot. */
+static u32 *member(struct slot *slot, size_t offset)
 {
-	return b->r->layout->trace->tensors[gap->tensor].global;
-}
-
-static u32 *row_of(struct flow *f, size_t offset)
-{
-	return (u32 *)((char *)f + offset);
+	return (u32 *)((char *)slot + offset);
 }
 
 /*
- * Rows of something that goes on from interval to interval, around the circle:
- * what there was + what is added - what is taken = what there is then. The
- * column of what there is at each checkpoint is returned for the first one, and
- * put at @column where it is not 0.
+ * Rows of something that goes on from interval to interval: what there was +
+ * what is added - what is taken = what there is then, at first nothing. The
+ * columns of what there is are put at @column where it is not 0.
  */
-static u32 circle(struct build *b, unsigned int level, size_t row,
-		  size_t column)
+static void chain(struct build *b, const struct flow *flow, unsigned int level,
+		  size_t row, size_t column)
 {
-	u32 nr = b->r->nr_intervals, i, col, first = 0;
-	struct flow *f = b->flows[level];
+	struct slot *slots = flow->slots[level];
+	u32 i, col, before = 0;
 
-	for (i = 0; i < nr; i++)
-		*row_of(&f[i], row) = ugm_lp_row(b->lp, 0, 0);
-	for (i = 0; i < nr; i++) {
+	for (i = 0; i < flow->nr; i++) {
+		*member(&slots[i], row) = ugm_lp_row(b->lp, 0, 0);
 		col = ugm_lp_column(b->lp, UGM_LP_INFINITE, 0);
-		if (!i)
-			first = col;
 		if (column)
-			*row_of(&f[i], column) = col;
-		if (nr == 1)
-			break;
-		ugm_lp_add(b->lp, *row_of(&f[i], row), col, 1);
-		ugm_lp_add(b->lp, *row_of(&f[(i + nr - 1) % nr], row), col, -1);
+			*member(&slots[i], column) = col;
+		ugm_lp_add(b->lp, *member(&slots[i], row), col, -1);
+		if (i)
+			ugm_lp_add(b->lp, *member(&slots[i], row), before, 1);
+		before = col;
 	}
-	return first;
 }
 
 /* A column that is added to one row and taken from another. */
-static u32 move(struct build *b, u32 from, u32 to)
+static u32 move(struct build *b, u32 from, u32 to, double cost)
 {
-	u32 column = ugm_lp_column(b->lp, UGM_LP_INFINITE, 0);
+	u32 column = ugm_lp_column(b->lp, UGM_LP_INFINITE, cost);
 
 	ugm_lp_add(b->lp, from, column, -1);
 	ugm_lp_add(b->lp, to, column, 1);
 	return column;
 }
 
-static void make_flows(struct build *b, unsigned int level)
+static int make_flow(struct build *b, struct flow *flow, unsigned int level)
 {
-	struct ugm_lp *lp = b->lp;
-	struct flow *f;
-	u32 i, c, row, changed;
+	double cost = b->r->traffic_cost;
+	struct slot *slot;
+	u32 i;
 
-	/* away = all that may be, less what has not left, less what is back */
-	row = ugm_lp_row(lp, 0, 0);
-	b->start[level] = row;
-	for (c = 0; c < NR_CLASSES; c++) {
-		/* written, or not yet, or gone: all of what may leave */
-		changed = ugm_lp_row(lp, 0, 0);
-		b->changed[level][c] = changed;
-		ugm_lp_add(lp, changed,
-			   circle(b, level, offsetof(struct flow, writable[c]),
-				  0),
-			   1);
-		ugm_lp_add(lp, changed,
-			   circle(b, level, offsetof(struct flow, credit[c]),
-				  0),
-			   1);
-		ugm_lp_add(lp, changed,
-			   circle(b, level, offsetof(struct flow, left[c]), 0),
-			   1);
-		ugm_lp_add(lp, row,
-			   circle(b, level, offsetof(struct flow, may_first[c]),
-				  0),
-			   1);
+	flow->slots[level] = calloc(flow->nr + 1, sizeof(*slot));
+	if (!flow->slots[level])
+		return -ENOMEM;
+	chain(b, flow, level, offsetof(struct slot, writable), 0);
+	chain(b, flow, level, offsetof(struct slot, credit), 0);
+	chain(b, flow, level, offsetof(struct slot, may_first), 0);
+	chain(b, flow, level, offsetof(struct slot, left), 0);
+	chain(b, flow, level, offsetof(struct slot, may_again), 0);
+	chain(b, flow, level, offsetof(struct slot, early), 0);
+	chain(b, flow, level, offsetof(struct slot, balance),
+	      offsetof(struct slot, away));
+	for (i = 0; i < flow->nr; i++) {
+		slot = &flow->slots[level][i];
+		slot->written = move(b, slot->writable, slot->credit, cost);
+		slot->first = move(b, slot->credit, slot->balance, 0);
+		ugm_lp_add(b->lp, slot->may_first, slot->first, -1);
+		ugm_lp_add(b->lp, slot->left, slot->first, 1);
+		slot->again = move(b, slot->may_again, slot->balance, 0);
+		slot->back = move(b, slot->balance, slot->early, cost);
 	}
-	ugm_lp_add(lp, row,
-		   circle(b, level, offsetof(struct flow, may_again), 0), 1);
-	ugm_lp_add(lp, row, circle(b, level, offsetof(struct flow, early), 0),
-		   1);
-	ugm_lp_add(lp, row,
-		   circle(b, level, offsetof(struct flow, balance),
-			  offsetof(struct flow, away)),
-		   1);
-	for (i = 0; i < b->r->nr_intervals; i++) {
-		f = &b->flows[level][i];
-		for (c = 0; c < NR_CLASSES; c++) {
-			f->written[c] = move(b, f->writable[c], f->credit[c]);
-			f->first[c] = move(b, f->credit[c], f->balance);
-			ugm_lp_add(lp, f->may_first[c], f->first[c], -1);
-			ugm_lp_add(lp, f->left[c], f->first[c], 1);
-		}
-		f->again = move(b, f->may_again, f->balance);
-		f->back = move(b, f->balance, f->early);
+	return 0;
+}
+
+/* A row counts a column of all kinds in an interval of any iteration. */
+static void count(struct build *b, u32 row, unsigned int level, u32 interval,
+		  size_t column, double value)
+{
+	u32 nr = b->r->nr_intervals, kind, i;
+
+	for (kind = 0; kind < NR_KINDS; kind++) {
+		const struct flow *flow = &b->flows[kind];
+
+		for (i = (interval + nr - flow->from) % nr; i < flow->nr;
+		     i += nr)
+			ugm_lp_add(b->lp, row,
+				   *member(&flow->slots[level][i], column),
+				   value);
 	}
 }
 
 /* A link carries no more in an interval than its bandwidth allows. */
-static void limit(struct build *b, u32 interval, u64 bandwidth,
-		  const u32 *columns, unsigned int nr)
+static void limit(struct build *b, unsigned int level, u32 interval,
+		  size_t column, u64 bandwidth)
 {
 	double rate = (double)bandwidth / BYTES;
-	unsigned int i;
 	u32 row;
 
 	row = ugm_lp_row(b->lp, -UGM_LP_INFINITE,
 			 rate * ((double)b->r->duration_ns[interval] / NS));
-	for (i = 0; i < nr; i++)
-		ugm_lp_add(b->lp, row, columns[i], 1);
+	count(b, row, level, interval, column, 1);
 	ugm_lp_add(b->lp, row, b->stall[interval], -rate);
 }
 
@@ -210,95 +210,97 @@ static void make_limits(struct build *b)
 	double gpu = (double)(l->gpu_blocks - l->arena_blocks) * block *
 		     b->r->gpu_share;
 	double host = (double)l->host_blocks * block * b->r->host_share;
-	struct flow *g, *f;
-	u32 i, row;
+	const size_t written = offsetof(struct slot, written);
+	const size_t back = offsetof(struct slot, back);
+	const size_t away = offsetof(struct slot, away);
+	u32 nr = b->r->nr_intervals, i, row;
 
-	for (i = 0; i < b->r->nr_intervals; i++) {
-		g = &b->flows[LEVEL_GPU][i];
-		f = &b->flows[LEVEL_FLASH][i];
-		limit(b, i, c->pcie_bytes_per_s, &g->back, 1);
-		limit(b, i, c->pcie_bytes_per_s, g->written, NR_CLASSES);
-		limit(b, i, c->flash_read_bytes_per_s, &f->back, 1);
-		limit(b, i, c->flash_write_bytes_per_s, f->written, NR_CLASSES);
-		row = ugm_lp_row(b->lp, (b->r->live[i] - gpu) / BYTES,
+	for (i = 0; i < nr; i++) {
+		limit(b, LEVEL_GPU, i, back, c->pcie_bytes_per_s);
+		limit(b, LEVEL_GPU, i, written, c->pcie_bytes_per_s);
+		limit(b, LEVEL_FLASH, i, back, c->flash_read_bytes_per_s);
+		limit(b, LEVEL_FLASH, i, written, c->flash_write_bytes_per_s);
+		/* At the checkpoint where it ends. */
+		row = ugm_lp_row(b->lp,
+				 (b->r->live[(i + 1) % nr] - gpu) / BYTES,
 				 UGM_LP_INFINITE);
-		ugm_lp_add(b->lp, row, g->away, 1);
+		count(b, row, LEVEL_GPU, i, away, 1);
 		row = ugm_lp_row(b->lp, -UGM_LP_INFINITE, host / BYTES);
-		ugm_lp_add(b->lp, row, g->away, 1);
-		ugm_lp_add(b->lp, row, f->away, -1);
+		count(b, row, LEVEL_GPU, i, away, 1);
+		count(b, row, LEVEL_FLASH, i, away, -1);
 	}
 }
 
 /*
- * What may leave in one gap at one level: @f for the first time, that has to be
- * written, @again once more, that left in a gap before. The version began in
- * interval @changed; counted on from there, the gap ends in interval @end.
+ * What may leave in one gap: @first for the first time, that has to be written,
+ * @again once more, that left in a gap before. The version began in slot
+ * @changed.
  */
-static void make_gap(struct build *b, unsigned int level,
-		     const struct ugm_gap *gap, u32 changed, u32 end, u32 f,
-		     u32 again)
+static void make_gap(struct build *b, struct slot *changed, struct slot *leaves,
+		     struct slot *returns, u32 first, u32 again)
 {
-	u32 nr = b->r->nr_intervals, c = class_of(b, gap);
-	struct flow *at = &b->flows[level][gap->leaves % nr];
-	struct flow *back = &b->flows[level][gap->returns % nr];
+	ugm_lp_add(b->lp, changed->writable, first, 1);
+	ugm_lp_add(b->lp, leaves->may_first, first, 1);
+	ugm_lp_add(b->lp, leaves->may_again, again, 1);
+	ugm_lp_add(b->lp, returns->left, first, -1);
+	ugm_lp_add(b->lp, returns->early, first, -1);
+	ugm_lp_add(b->lp, returns->early, again, -1);
+}
 
-	ugm_lp_add(b->lp, b->flows[level][changed].writable[c], f, 1);
-	ugm_lp_add(b->lp, at->may_first[c], f, 1);
-	ugm_lp_add(b->lp, at->may_again, again, 1);
-	ugm_lp_add(b->lp, back->left[c], f, -1);
-	if (end >= nr)
-		ugm_lp_add(b->lp, b->changed[level][c], f, -(double)(end / nr));
-	ugm_lp_add(b->lp, back->early, f, -1);
-	ugm_lp_add(b->lp, back->early, again, -1);
-	if (gap->returns >= nr) {
-		ugm_lp_add(b->lp, b->start[level], f, -1);
-		ugm_lp_add(b->lp, b->start[level], again, -1);
-	}
+/*
+ * Where a gap begins, counted on from the first change of its version, if the
+ * one before it ended at @end.
+ */
+static u32 begin_of(const struct build *b, const struct ugm_gap *gap, u32 end)
+{
+	u32 nr = b->r->nr_intervals;
+
+	return end + (gap->leaves + nr - end % nr) % nr;
 }
 
 static void make_version(struct build *b, struct version *v, double bytes)
 {
 	const struct ugm_gap *gap = &b->r->gaps[v->gap];
-	u32 changed = gap->leaves, i, j, level, row, sum[NR_LEVELS];
+	const struct flow *flow = &b->flows[v->kind];
 	u32 *columns = &b->columns[v->columns], *col;
-	double first = gap->written ? bytes / BYTES : 0;
-	u32 nr = b->r->nr_intervals, end = changed;
+	double first = v->kind == KIND_CONSTANT ? 0 : bytes / BYTES;
+	u32 changed = gap->leaves, begin, end = changed;
+	u32 i, j, level, row, sum[NR_LEVELS];
+	struct slot *slots;
 
 	/* All gaps: no more leaves for the first time than there is. */
 	for (level = 0; level < NR_LEVELS; level++)
 		sum[level] = ugm_lp_row(b->lp, 0, first);
 	for (i = 0; i < v->nr_gaps; i++, gap++) {
 		col = &columns[i * 2 * NR_LEVELS];
-		/* A gap begins where the one before has ended. */
-		end += (gap->leaves + nr - end % nr) % nr + gap->returns -
-		       gap->leaves;
-		for (level = 0; level < NR_LEVELS; level++) {
+		begin = begin_of(b, gap, end);
+		end = begin + gap->returns - gap->leaves;
+		for (level = 0; level < NR_LEVELS; level++, col += 2) {
 			bool some = spans(gap);
 
-			col[2 * level] =
-				ugm_lp_column(b->lp, some ? first : 0, 0);
-			col[2 * level + 1] = ugm_lp_column(
-				b->lp,
-				some && (i || !gap->written) ? bytes / BYTES :
-							       0,
+			col[0] = ugm_lp_column(b->lp, some ? first : 0, 0);
+			col[1] = ugm_lp_column(
+				b->lp, some && (i || !first) ? bytes / BYTES : 0,
 				0);
 			if (!some)
 				continue;
-			make_gap(b, level, gap, changed, end, col[2 * level],
-				 col[2 * level + 1]);
-			ugm_lp_add(b->lp, sum[level], col[2 * level], 1);
-			if (!gap->written || !i)
+			slots = flow->slots[level] - flow->from;
+			make_gap(b, &slots[changed], &slots[begin], &slots[end],
+				 col[0], col[1]);
+			ugm_lp_add(b->lp, sum[level], col[0], 1);
+			if (!first || !i)
 				continue;
 			/* Once more: at most what left before. */
 			row = ugm_lp_row(b->lp, 0, UGM_LP_INFINITE);
-			ugm_lp_add(b->lp, row, col[2 * level + 1], -1);
+			ugm_lp_add(b->lp, row, col[1], -1);
 			for (j = 0; j < i; j++)
 				ugm_lp_add(
 					b->lp, row,
-					columns[j * 2 * NR_LEVELS + 2 * level],
+					columns[(j * NR_LEVELS + level) * 2],
 					1);
 		}
 		/* What is away is part of the tensor, in flash part of that. */
+		col = &columns[i * 2 * NR_LEVELS];
 		row = ugm_lp_row(b->lp, 0, bytes / BYTES);
 		ugm_lp_add(b->lp, row, col[0], 1);
 		ugm_lp_add(b->lp, row, col[1], 1);
@@ -319,9 +321,7 @@ static int compare_versions(const void *x, const void *y, void *data)
 	unsigned int i;
 	s64 d;
 
-	d = (s64)class_of(b, g) - class_of(b, h);
-	if (!d)
-		d = (s64)g->written - h->written;
+	d = (s64)v->kind - w->kind;
 	if (!d)
 		d = (s64)v->nr_gaps - w->nr_gaps;
 	for (i = 0; i < v->nr_gaps && !d; i++) {
@@ -354,6 +354,9 @@ static void find_versions(struct build *b)
 			b->versions[b->nr_versions++] = (struct version){
 				.gap = i,
 				.nr_gaps = (u32)(end - i),
+				.kind = !t->global   ? KIND_INTERMEDIATE :
+					gap->written ? KIND_GLOBAL :
+						       KIND_CONSTANT,
 				.bytes = (double)t->bytes,
 			};
 			continue;
@@ -367,13 +370,34 @@ static void find_versions(struct build *b)
 	}
 }
 
+/* How far the versions of each kind reach. */
+static void find_flows(struct build *b)
+{
+	u32 last[NR_KINDS] = {}, end, i;
+	const struct version *v;
+	const struct ugm_gap *gap;
+	struct flow *flow;
+
+	for (v = b->versions; v < b->versions + b->nr_versions; v++) {
+		gap = &b->r->gaps[v->gap];
+		flow = &b->flows[v->kind];
+		if (!flow->nr || gap->leaves < flow->from)
+			flow->from = gap->leaves;
+		for (end = gap->leaves, i = 0; i < v->nr_gaps; i++)
+			end = begin_of(b, &gap[i], end) + gap[i].returns -
+			      gap[i].leaves;
+		if (end > last[v->kind])
+			last[v->kind] = end;
+		flow->nr = last[v->kind] + 1 - flow->from;
+	}
+}
+
 static int make_versions(struct build *b)
 {
 	struct version *v;
 	u64 i, end, columns = 0;
 	double bytes;
 
-	find_versions(b);
 	for (i = 0; i < b->nr_versions; i++) {
 		b->versions[i].columns = columns;
 		columns += b->versions[i].nr_gaps * 2 * NR_LEVELS;
@@ -399,28 +423,40 @@ static int make_versions(struct build *b)
 	return 0;
 }
 
+/*
+ * Of versions that look alike the solution says how much of all is away: take
+ * one after the other whole, in the same order for each gap and level.
+ */
+static double share_of(const struct build *b, const u32 *columns,
+		       double before, double bytes)
+{
+	double all = (ugm_lp_value(b->lp, columns[0]) +
+		      ugm_lp_value(b->lp, columns[1])) * BYTES;
+	double share = (all - before) / bytes;
+
+	return share < 0 ? 0 : share > 1 ? 1 : share;
+}
+
 static void take_solution(struct build *b)
 {
+	double bytes, before = 0;
 	const struct version *v, *like;
-	const u32 *columns;
+	const u32 *col;
 	struct ugm_gap *gap;
-	u64 i;
 	u32 j;
 
-	for (i = 0; i < b->nr_versions; i++) {
-		v = &b->versions[i];
+	for (v = b->versions; v < b->versions + b->nr_versions; v++) {
 		like = &b->versions[v->like];
-		for (j = 0; j < v->nr_gaps; j++) {
-			gap = &b->r->gaps[v->gap + j];
-			columns =
-				&b->columns[like->columns + j * 2 * NR_LEVELS];
-			gap->away = (ugm_lp_value(b->lp, columns[0]) +
-				     ugm_lp_value(b->lp, columns[1])) *
-				    BYTES / like->bytes;
-			gap->flash = (ugm_lp_value(b->lp, columns[2]) +
-				      ugm_lp_value(b->lp, columns[3])) *
-				     BYTES / like->bytes;
+		gap = &b->r->gaps[v->gap];
+		bytes = (double)b->r->layout->trace->tensors[gap->tensor].bytes;
+		if (v == like)
+			before = 0;
+		col = &b->columns[like->columns];
+		for (j = 0; j < v->nr_gaps; j++, gap++, col += 2 * NR_LEVELS) {
+			gap->away = share_of(b, col, before, bytes);
+			gap->flash = share_of(b, col + 2, before, bytes);
 		}
+		before += bytes;
 	}
 }
 
@@ -432,17 +468,19 @@ static int build(struct build *b)
 	b->lp = ugm_lp_new();
 	b->stall = calloc(nr, sizeof(*b->stall));
 	b->versions = calloc(b->r->nr_gaps + 1, sizeof(*b->versions));
-	for (level = 0; level < NR_LEVELS; level++)
-		b->flows[level] = calloc(nr, sizeof(*b->flows[level]));
-	if (!b->lp || !b->stall || !b->versions || !b->flows[0] || !b->flows[1])
+	if (!b->lp || !b->stall || !b->versions)
 		return -ENOMEM;
 	/* A launch that runs does not stall. */
 	for (i = 0; i < nr; i++)
 		b->stall[i] = ugm_lp_column(
 			b->lp, b->r->checkpoints[i] % 2 ? UGM_LP_INFINITE : 0,
 			1);
-	for (level = 0; level < NR_LEVELS; level++)
-		make_flows(b, level);
+	find_versions(b);
+	find_flows(b);
+	for (i = 0; i < NR_KINDS; i++)
+		for (level = 0; level < NR_LEVELS; level++)
+			if (make_flow(b, &b->flows[i], level))
+				return -ENOMEM;
 	if (make_versions(b))
 		return -ENOMEM;
 	make_limits(b);
@@ -461,6 +499,7 @@ static int build(struct build *b)
 int ugm_relaxation_solve(struct ugm_relaxation *r, double work)
 {
 	struct build b = {.r = r};
+	unsigned int i, level;
 	double stall = 0;
 	int ret = build(&b);
 
@@ -474,7 +513,8 @@ int ugm_relaxation_solve(struct ugm_relaxation *r, double work)
 	free(b.stall);
 	free(b.versions);
 	free(b.columns);
-	free(b.flows[0]);
-	free(b.flows[1]);
+	for (i = 0; i < NR_KINDS; i++)
+		for (level = 0; level < NR_LEVELS; level++)
+			free(b.flows[i].slots[level]);
 	return ret;
 }
