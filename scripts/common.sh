@@ -57,8 +57,8 @@ slowness()
 {
 	local factor=${UGM_SLOWNESS:-1}
 
-	[[ $factor =~ ^[1-9][0-9]{0,3}$ ]] || {
-		say "UGM_SLOWNESS=$factor: a number from 1 to 9999 is allowed"
+	[[ $factor =~ ^[1-9][0-9]?$ ]] || {
+		say "UGM_SLOWNESS=$factor: a number from 1 to 99 is allowed"
 		exit 2
 	}
 	[ "$1" != debug ] || factor=$((factor * 4))

@@ -12,9 +12,9 @@
 #define TAG 7
 #define BLOCKS 8
 #define SEGMENTS 64
-/* Leases that shall not expire, on a slow machine, and those that shall. */
-#define LONG_MS 20000
-#define SHORT_MS 200
+/* Leases that shall not expire have as long as a lease can, and those that shall: */
+#define LONG_MS 600000
+#define SHORT_MS ((uint32_t)(ut_limit(200) / UT_MSEC))
 
 /**
  * struct server - the lane file of a space, its window and the namespace
@@ -38,8 +38,7 @@ struct server {
 
 static inline int server_open(struct server *s, struct ut *d, uint64_t space, uint32_t timeout_ms)
 {
-	struct ugm_ioc_lane arg = { .space = space,
-				    .timeout_ms = ut_limit(timeout_ms) / UT_MSEC };
+	struct ugm_ioc_lane arg = { .space = space, .timeout_ms = timeout_ms };
 
 	*s = (struct server){ .lane = ut_ioctl(d->fd, UGM_IOC_LANE, &arg) };
 	if (s->lane < 0)
