@@ -18,6 +18,7 @@ struct census {
 	unsigned long *owned; /* frames of blocks and of moves */
 	u64 places[UGM_NR_TIERS];
 	u64 copies[UGM_NR_TIERS];
+	u64 spare[UGM_NR_TIERS];
 	u64 violations;
 };
 
@@ -68,6 +69,8 @@ static void check_block(struct census *c, struct ugm_file_space *fs, struct ugm_
 	for (t = UGM_TIER_GPU; t < UGM_NR_TIERS; t++) {
 		c->places[t] += !!(have & 1 << t);
 		c->copies[t] += ugm_state_has_copy(s, t);
+		c->spare[t] += ugm_state_has_copy(s, t) && ugm_tier_is_memory(t) &&
+			       ugm_tier_is_memory(ugm_state_home(s));
 		c->places[t] += moving && b->transfer->dst == t;
 	}
 	if (b->slot && c->dev->flash && !ugm_slot_readable(c->dev, b->slot))
@@ -109,6 +112,9 @@ static void check_engine(struct census *c)
 		if (c->copies[t] != e->copies[t])
 			broken(c, "%s tier: %llu copies, the engine counts %llu", ugm_tier_name(t),
 			       c->copies[t], e->copies[t]);
+		if (c->spare[t] != e->spare[t].nr)
+			broken(c, "%s tier: %llu copies to spare, the engine has %llu",
+			       ugm_tier_name(t), c->spare[t], e->spare[t].nr);
 		if (e->used[t] > e->capacity[t])
 			broken(c, "%s tier: %llu of %llu blocks used", ugm_tier_name(t), e->used[t],
 			       e->capacity[t]);

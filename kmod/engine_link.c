@@ -301,6 +301,7 @@ void ugm_transfer_commit(struct ugm_engine *e, struct ugm_transfer *t)
 	if (t->copy) {
 		ugm_block_apply(b, UGM_EV_COPIED, dst);
 		e->copies[dst]++;
+		ugm_room_copied(e, b, dst);
 		transfer_end(e, t);
 		return;
 	}

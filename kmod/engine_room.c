@@ -44,6 +44,44 @@ void ugm_room_rescan(struct ugm_engine *e)
 	memset(e->cursor, 0, sizeof(e->cursor));
 }
 
+/*
+ * The memory tier where a block that lives in memory has a copy, or none. There
+ * are two such tiers: it has one such copy at most.
+ */
+static enum ugm_tier spare_of(const struct ugm_block *b)
+{
+	if (b->range->arena)
+		return UGM_TIER_NONE;
+	switch (ugm_state_home(b->state)) {
+	case UGM_TIER_GPU:
+		return ugm_state_has_copy(b->state, UGM_TIER_HOST) ?
+			       UGM_TIER_HOST :
+			       UGM_TIER_NONE;
+	case UGM_TIER_HOST:
+		return ugm_state_has_copy(b->state, UGM_TIER_GPU) ?
+			       UGM_TIER_GPU :
+			       UGM_TIER_NONE;
+	default:
+		return UGM_TIER_NONE;
+	}
+}
+
+static void add_spare(struct ugm_engine *e, struct ugm_block *b)
+{
+	enum ugm_tier tier = spare_of(b);
+
+	if (tier != UGM_TIER_NONE)
+		ugm_heap_push(&e->spare[tier], &b->spare, b->spare.key, 0);
+}
+
+static void remove_spare(struct ugm_engine *e, struct ugm_block *b)
+{
+	enum ugm_tier tier = spare_of(b);
+
+	if (tier != UGM_TIER_NONE)
+		ugm_heap_remove(&e->spare[tier], &b->spare);
+}
+
 /**
  * ugm_room_enter() - a block has come to live in a memory tier
  * @e: engine
@@ -53,8 +91,11 @@ void ugm_room_rescan(struct ugm_engine *e)
  */
 void ugm_room_enter(struct ugm_engine *e, struct ugm_block *b)
 {
-	if (!b->range->arena)
-		list_add_tail(&b->order, &e->order[ugm_state_home(b->state)]);
+	if (b->range->arena)
+		return;
+	list_add_tail(&b->order, &e->order[ugm_state_home(b->state)]);
+	b->spare.key = ++e->arrivals;
+	add_spare(e, b);
 }
 
 /**
@@ -73,6 +114,7 @@ void ugm_room_leave(struct ugm_engine *e, struct ugm_block *b)
 		if (e->cursor[tier][i] == &b->order)
 			e->cursor[tier][i] = b->order.prev;
 	list_del_init(&b->order);
+	remove_spare(e, b);
 }
 
 /**
@@ -99,6 +141,21 @@ static void release(struct ugm_engine *e, struct ugm_block *b,
 }
 
 /**
+ * ugm_room_copied() - a block in memory has a copy now
+ * @e: engine
+ * @b: block
+ * @tier: where the copy is
+ *
+ * Context: the engine's serialisation.
+ */
+void ugm_room_copied(struct ugm_engine *e, struct ugm_block *b,
+		     enum ugm_tier tier)
+{
+	if (ugm_tier_is_memory(tier))
+		add_spare(e, b);
+}
+
+/**
  * ugm_room_forget() - give up a copy
  * @e: engine
  * @b: block
@@ -109,6 +166,8 @@ static void release(struct ugm_engine *e, struct ugm_block *b,
 void ugm_room_forget(struct ugm_engine *e, struct ugm_block *b,
 		     enum ugm_tier tier)
 {
+	if (tier == spare_of(b))
+		remove_spare(e, b);
 	ugm_block_apply(b, UGM_EV_FORGET, tier);
 	if (tier == UGM_TIER_NONE)
 		return;
@@ -382,6 +441,28 @@ static bool evict(struct ugm_engine *e, enum ugm_tier tier,
 	return progress;
 }
 
+/*
+ * Of the blocks that live in memory and have a copy in a tier, the one that came
+ * first. In memory that is asked for each frame; slots of flash seldom run out.
+ */
+static struct ugm_block *oldest_copy(struct ugm_engine *e, enum ugm_tier tier)
+{
+	struct ugm_heap_node *first = e->spare[tier].root;
+	struct ugm_block *b;
+	unsigned int t;
+
+	if (ugm_tier_is_memory(tier))
+		return first ? container_of(first, struct ugm_block, spare) :
+			       NULL;
+	if (!e->copies[tier])
+		return NULL;
+	for (t = UGM_TIER_NONE + 1; t < UGM_TIER_FLASH; t++)
+		list_for_each_entry(b, &e->order[t], order)
+			if (ugm_state_has_copy(b->state, tier))
+				return b;
+	return NULL;
+}
+
 /**
  * ugm_room_reclaim() - give up one copy in a tier, the oldest arrival's
  * @e: engine
@@ -392,20 +473,12 @@ static bool evict(struct ugm_engine *e, enum ugm_tier tier,
  */
 bool ugm_room_reclaim(struct ugm_engine *e, enum ugm_tier tier)
 {
-	struct ugm_block *b;
-	unsigned int t;
+	struct ugm_block *b = oldest_copy(e, tier);
 
-	if (!e->copies[tier])
+	if (!b)
 		return false;
-	for (t = UGM_TIER_NONE + 1; t < UGM_TIER_FLASH; t++) {
-		list_for_each_entry(b, &e->order[t], order) {
-			if (!ugm_state_has_copy(b->state, tier))
-				continue;
-			ugm_room_forget(e, b, tier);
-			return true;
-		}
-	}
-	return false;
+	ugm_room_forget(e, b, tier);
+	return true;
 }
 
 /* The first of the planned transfers towards a tier, if no demand is before it. */

@@ -225,6 +225,7 @@ struct recount {
 	u64 homes[UGM_NR_TIERS];
 	u64 used[UGM_NR_TIERS];
 	u64 copies[UGM_NR_TIERS];
+	u64 spare[UGM_NR_TIERS];
 	u64 wanted[UGM_NR_TIERS];
 	u64 leaving[UGM_NR_TIERS];
 	u64 freeing[UGM_NR_TIERS];
@@ -265,6 +266,8 @@ static void recount_block(struct host *h, struct test_block *tb,
 		bool coming = x && x->dst == t && x->phase != UGM_PHASE_QUEUED;
 
 		n->copies[t] += copy;
+		n->spare[t] += copy && ugm_tier_is_memory(t) &&
+			       ugm_tier_is_memory(home);
 		n->used[t] += tb->place[t];
 		assert_int_equal(tb->place[t], home == t || copy || coming);
 		if (copy)
@@ -287,6 +290,22 @@ static void recount_block(struct host *h, struct test_block *tb,
 	recount_transfer(h, x, n);
 }
 
+/* What is given up first is the copy of the oldest arrival. */
+static void check_oldest(struct ugm_engine *e, unsigned int tier)
+{
+	struct ugm_block *b;
+	unsigned int t;
+
+	for (t = UGM_TIER_GPU; t < UGM_TIER_FLASH; t++)
+		list_for_each_entry(b, &e->order[t], order)
+			if (ugm_state_has_copy(b->state, tier)) {
+				assert_ptr_equal(e->spare[tier].root,
+						 &b->spare);
+				return;
+			}
+	assert_null(e->spare[tier].root);
+}
+
 static void check(struct host *h)
 {
 	struct ugm_engine *e = &h->e;
@@ -300,6 +319,9 @@ static void check(struct host *h)
 	for (t = UGM_TIER_GPU; t < UGM_NR_TIERS; t++) {
 		assert_int_equal(e->used[t], n.used[t]);
 		assert_int_equal(e->copies[t], n.copies[t]);
+		assert_int_equal(e->spare[t].nr, n.spare[t]);
+		if (ugm_tier_is_memory(t))
+			check_oldest(e, t);
 		assert_int_equal(e->leaving[t], n.leaving[t]);
 		assert_int_equal(e->freeing[t], n.freeing[t]);
 		assert_int_equal(e->wanted[t], n.wanted[t]);
