@@ -428,13 +428,23 @@ static int fill_memory(struct model *m, u64 bytes, struct ugm_error *err)
 	return 0;
 }
 
+static bool to_host(const struct ugm_schedule *s)
+{
+	u64 i;
+
+	for (i = 0; i < s->nr_hints; i++)
+		if (s->hints[i].op == UGM_OP_EVICT && s->hints[i].tier == UGM_TIER_HOST)
+			return true;
+	return false;
+}
+
 static int set_up(struct model *m, const struct ugm_config *c, struct ugm_error *err)
 {
 	u64 flash[2] = { c->flash_read_bytes_per_s, c->flash_write_bytes_per_s };
 	int i;
 
 	for (i = 0; i < NR_WAYS; i++) {
-		if (c->pcie_bytes_per_s <= flash[i] && c->host_mem_bytes)
+		if (c->pcie_bytes_per_s <= flash[i] && to_host(m->s))
 			return ugm_fail(
 				err, -EINVAL,
 				"%s: the host has what flash leaves of the GPU link: %llu bytes/s of flash leave nothing of %llu",

@@ -80,6 +80,16 @@ done
 near 1 g10 g10_s bert-512 --target-factor 1.394
 near 1 flashneuron flashneuron_s vit-1024 --target-factor 0.993
 
+# Figure 18: flash as fast as the link.
+if [ -e "$traces/bert-512.trace" ]; then
+	"$ugm" simulate "$traces/bert-512.trace" --preset g10-artifact --policy uvm --json r.json \
+		--pcie-bw 32e9 --flash-read-bw 32e9 --flash-write-bw 32e9 >.out 2>.err
+	check "uvm on bert-512 with flash as fast as the link: within 1 %" json r.json \
+		"abs(r['iteration_ns'] / 1e9 / 22.8056 - 1) <= 0.01"
+else
+	skip "flash as fast as the link" "no published trace"
+fi
+
 # Usage: moves TRACE FLASH HOST: evictions that the published planner decided on
 moves()
 {
