@@ -45,6 +45,23 @@ assert abs(end * 1000 - r['iteration_ns']) < 2, (end, r['iteration_ns'])
 assert stall == r['stall_ns'], (stall, r['stall_ns'])
 assert moved == {k: v for k, v in r['traffic_bytes'].items() if v}, moved"
 done
+# shellcheck disable=SC2086
+"$ugm" simulate t.trace $machine --policy g10 --json r.json --perfetto p.json >.out 2>.err
+check "figure 12: execution and stall are the result's, and data move during part of both" \
+	python3 -B -c "
+import importlib.machinery, importlib.util, json
+loader = importlib.machinery.SourceFileLoader('figures', '$top/scripts/figures')
+figures = importlib.util.module_from_spec(importlib.util.spec_from_loader('figures', loader))
+loader.exec_module(figures)
+r = json.load(open('r.json'))['results'][0]
+parts = figures.split_time(*figures.read_timeline(json.load(open('p.json'))['traceEvents']))
+assert abs(parts['compute'] + parts['overlap'] - r['ideal_ns'] / 1e9) < 1e-6, parts
+assert abs(parts['stall'] - r['stall_ns'] / 1e9) < 1e-6, parts
+assert parts['overlap'] > 0 and parts['compute'] > 0, parts
+assert figures.merge([(5, 6), (0, 2), (1, 3)]) == [[0, 3], [5, 6]]
+# Two kernels of 10 s; data move from 4 to 13 s; the second waits for 2 s.
+parts = figures.split_time([(0, 10e9, 10e9), (10e9, 22e9, 10e9)], [[4e9, 13e9]])
+assert parts == {'compute': 4 + 0 + 9 + 0, 'overlap': 6 + 1, 'stall': 2}, parts"
 refuses "computed" simulate t.trace --policy ideal --perfetto p.json
 
 exits 0 "explain a tensor" explain t.trace $machine --policy uvm --tensor 1
