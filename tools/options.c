@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #include "command.h"
 #include "options.h"
 #include "units.h"
+#include "utf8.h"
 
 /* More different ones than any verb has. */
 #define MAX_GIVEN 64
@@ -28,14 +30,11 @@ int complain(int status, const char *format, ...)
 {
 	char line[4096];
 	va_list args;
-	char *c;
 
 	va_start(args, format);
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
-	for (c = line; *c; c++)
-		if (iscntrl((unsigned char)*c))
-			*c = '?';
+	ugm_utf8_hide_controls(line, strlen(line), "");
 	if (strcmp(verb, "ugm"))
 		fprintf(stderr, "ugm %s: %s\n", verb, line);
 	else

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "output.h"
+#include "utf8.h"
 
 /* Links that are followed, as many as the kernel does. */
 #define MAX_LINKS 40
@@ -37,9 +38,27 @@ static ssize_t write_all(void *cookie, const char *data, size_t len)
 	return (ssize_t)done;
 }
 
+/* A terminal obeys control characters, and names of others may hold any. */
+static ssize_t write_terminal(void *cookie, const char *data, size_t len)
+{
+	char shown[BUFSIZ];
+	size_t done = 0, n;
+
+	while (done < len) {
+		n = len - done < sizeof(shown) ? len - done : sizeof(shown);
+		memcpy(shown, data + done, n);
+		ugm_utf8_hide_controls(shown, n, "\n\t");
+		if (write_all(cookie, shown, n) != (ssize_t)n)
+			break;
+		done += n;
+	}
+	return (ssize_t)done;
+}
+
 static FILE *stream_of(struct ugm_output *o)
 {
-	return fopencookie(o, "w", (cookie_io_functions_t){ .write = write_all });
+	return fopencookie(o, "w", (cookie_io_functions_t){
+				.write = isatty(o->fd) ? write_terminal : write_all });
 }
 
 /**

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,8 +9,9 @@
  * DOC: text of others
  *
  * Names of files, tensors and kernels may be any bytes. JSON, CSV and pages are
- * UTF-8: what is not is replaced there, as by most who read text. Files of our
- * own formats keep names as they are.
+ * UTF-8: what is not is replaced there, as by most who read text. A terminal and
+ * messages get no control characters. Files of our own formats keep names as
+ * they are.
  */
 
 /* What is well-formed is narrower in the second byte than in those that follow. */
@@ -77,4 +79,29 @@ char *ugm_utf8(const char *text)
 	if (copy)
 		*to = '\0';
 	return copy;
+}
+
+/**
+ * ugm_utf8_hide_controls() - make a text safe to show
+ * @text: any bytes, changed in place: each byte of a control character
+ *        becomes '?'
+ * @len: how many
+ * @keep: those that may stay
+ *
+ * Also those of two bytes, which some terminals obey like ESC and a letter.
+ *
+ * Context: any.
+ */
+void ugm_utf8_hide_controls(char *text, size_t len, const char *keep)
+{
+	unsigned char c, before = 0;
+	size_t i;
+
+	for (i = 0; i < len; i++, before = c) {
+		c = (unsigned char)text[i];
+		if (before == 0xc2 && c >= 0x80 && c <= 0x9f)
+			text[i - 1] = text[i] = '?';
+		else if (iscntrl(c) && (!c || !strchr(keep, c)))
+			text[i] = '?';
+	}
 }

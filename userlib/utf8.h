@@ -9,5 +9,6 @@
 
 size_t ugm_utf8_length(const char *text);
 char *ugm_utf8(const char *text);
+void ugm_utf8_hide_controls(char *text, size_t len, const char *keep);
 
 #endif /* UGM_UTF8_H */

@@ -53,4 +53,28 @@ check "is UTF-8 too" names e.json
 # Files of our own keep names as they are.
 exits 0 "plan" plan "$trace" --policy deepum "${machine[@]}" -o s
 exits 0 "its schedule" simulate "$trace" --schedule s "${machine[@]}"
+# A terminal obeys control characters: it gets none, and a pipe what there is.
+on_terminal()
+{
+	python3 - "$ugm" "$@" <<'END' > .terminal
+import pty, sys
+sys.exit(pty.spawn(sys.argv[1:], lambda fd: __import__("os").read(fd, 1024), lambda fd: b""))
+END
+}
+evil=$'e\x1b[31m\nvil.trace'
+printf 'tensor 0 1048576 global a\033]0;title\007\302\233b\303\251\n' > "$evil"
+printf 'kernel 0 1000 k\033c in=0 out= workspace=0\n' >> "$evil"
+harmless()
+{
+	[ -s .terminal ] && ! tr -d '\r\n\t' < .terminal | LC_ALL=C grep -q '[[:cntrl:]]' &&
+		grep -qF -- "$1" .terminal
+}
+on_terminal analyze "$evil"
+check "an analysis on a terminal" harmless 'k?c'
+on_terminal explain "$evil" --policy uvm --tensor 0 "${machine[@]}"
+check "an explanation" harmless $'a?]0;title???b\u00e9'
+on_terminal simulate "$evil" --policy uvm "${machine[@]}"
+check "a table" harmless 'e?[31m'
+"$ugm" explain "$evil" --policy uvm --tensor 0 "${machine[@]}" > piped
+check "a pipe has the name as it is" grep -qF $'\033]0;title' piped
 done_testing

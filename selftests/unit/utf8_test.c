@@ -90,12 +90,41 @@ static void replaced(void **unused)
 	}
 }
 
+/* Control characters of one byte and of two, but for those that may stay. */
+static void hidden(void **unused)
+{
+	static const struct {
+		const char *from;
+		const char *keep;
+		const char *to;
+	} texts[] = {
+		{"", "", ""},
+		{"a\tb\n", "", "a?b?"},
+		{"a\tb\n\r", "\n\t", "a\tb\n?"},
+		{"\033[31m\177", "\n", "?[31m?"},
+		{"\302\200\302\237\302\240", "", "????\302\240"},
+		{"\303\233\302", "", "\303\233\302"},
+	};
+	char text[16];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(texts); i++) {
+		strcpy(text, texts[i].from);
+		ugm_utf8_hide_controls(text, strlen(text), texts[i].keep);
+		assert_string_equal(text, texts[i].to);
+	}
+	strcpy(text, "ab");
+	ugm_utf8_hide_controls(text, 3, "\n");
+	assert_memory_equal(text, "ab?", 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(well_formed),
 		cmocka_unit_test(ill_formed),
 		cmocka_unit_test(replaced),
+		cmocka_unit_test(hidden),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
