@@ -216,7 +216,7 @@ int cmd_compare(int argc, char **argv)
 		.max_operands = INT_MAX,
 	};
 	char **operands;
-	int nr, status;
+	int nr, status, i;
 
 	ugm_config_preset(&config, NULL, NULL);
 	status = options_parse(&usage, argc, argv, &operands, &nr);
@@ -231,6 +231,10 @@ int cmd_compare(int argc, char **argv)
 		status = options_obey((const struct option_rule[]){
 			{ !o.device, "clock verify no-server", "needs --device" },
 			{} });
+	for (i = 0; i < nr && status == OPTIONS_GO_ON; i++)
+		if (written_apart(&(struct named_path){ "--html", o.html }, 1,
+				  &(struct named_path){ "a trace", operands[i] }, 1))
+			status = EXIT_USAGE;
 	if (status == OPTIONS_GO_ON)
 		status = choose(&c, o.policies);
 	if (status == EXIT_DONE)

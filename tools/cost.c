@@ -354,19 +354,24 @@ static int with_outputs(const struct cost_options *o, struct ugm_config *config,
 }
 
 static int check_options(const struct cost_options *o, const struct ugm_replay_options *device,
-			 const struct ugm_policy **policy)
+			 const char *trace, const struct ugm_policy **policy)
 {
+	const struct named_path outputs[] = { { "--json", o->json },
+					      { "--launches", o->launches },
+					      { "--perfetto", o->perfetto } };
+	const struct named_path inputs[] = { { "the trace", trace },
+					     { "--schedule", o->schedule } };
 	struct ugm_error err;
-
-	const char *outputs[] = { o->json, o->launches, o->perfetto };
 	unsigned int i, standard = 0;
 
 	*policy = NULL;
 	for (i = 0; i < ARRAY_SIZE(outputs); i++)
-		standard += outputs[i] && !strcmp(outputs[i], "-");
+		standard += outputs[i].path && !strcmp(outputs[i].path, "-");
 	if (standard > 1)
 		return complain(EXIT_USAGE,
 				"--json, --launches and --perfetto cannot share the standard output");
+	if (written_apart(outputs, ARRAY_SIZE(outputs), inputs, ARRAY_SIZE(inputs)))
+		return EXIT_USAGE;
 	if (!o->policy == !o->schedule)
 		return complain(EXIT_USAGE, "give either --policy or --schedule");
 	if (!o->policy)
@@ -496,7 +501,7 @@ int cost_verb(const char *path, const struct cost_options *o, struct ugm_config 
 	struct ugm_error err;
 	int status;
 
-	status = check_options(o, device, &policy);
+	status = check_options(o, device, path, &policy);
 	if (status == EXIT_DONE)
 		status = cost_obey(config, &policy, policy ? 1 : 0, device);
 	if (status == EXIT_DONE && device)

@@ -56,11 +56,15 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	static const int ends[] = { SIGHUP, SIGINT, SIGTERM };
 	struct ugm_output out;
 	struct ugm_error err;
 	int status, ret;
+	size_t i;
 
 	ugm_output_standard();
+	for (i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		ugm_output_catch(ends[i]);
 	/* A file size limit is an error of write() like a full disk. */
 	signal(SIGXFSZ, SIG_IGN);
 	status = run(argc, argv);

@@ -192,6 +192,44 @@ int options_obey(const struct option_rule *rules)
 	return OPTIONS_GO_ON;
 }
 
+/* Streams and devices may be written by several; of them "-" has rules of its own. */
+static bool same_file(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	if (!a || !b || !strcmp(a, "-") || !strcmp(b, "-"))
+		return false;
+	if (stat(a, &x) || stat(b, &y))
+		return !strcmp(a, b);
+	return S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/**
+ * written_apart() - no file is written twice, or over one that is read
+ * @written: what is written
+ * @nr_written: how many
+ * @read: what is read
+ * @nr_read: how many
+ *
+ * Return: EXIT_DONE or, after a complaint, EXIT_USAGE.
+ */
+int written_apart(const struct named_path *written, unsigned int nr_written,
+		  const struct named_path *read, unsigned int nr_read)
+{
+	unsigned int i, k;
+
+	for (i = 0; i < nr_written; i++) {
+		for (k = 0; k < i + nr_read; k++) {
+			const struct named_path *other = k < i ? &written[k] : &read[k - i];
+
+			if (same_file(written[i].path, other->path))
+				return complain(EXIT_USAGE, "%s %s: the same file as %s",
+						written[i].name, written[i].path, other->name);
+		}
+	}
+	return EXIT_DONE;
+}
+
 /* One pass over the arguments: only options that come first, or the others. */
 static int pass(const struct usage *u, int argc, char **argv, bool first,
 		char **operands, int *nr)

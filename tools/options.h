@@ -92,6 +92,19 @@ int options_parse_one(const struct usage *usage, int argc, char **argv,
 bool option_given(const char *name);
 int options_obey(const struct option_rule *rules);
 
+/**
+ * struct named_path - a file of the command line
+ * @name: how it was given: an option or what the operand is
+ * @path: its path, or NULL
+ */
+struct named_path {
+	const char *name;
+	const char *path;
+};
+
+int written_apart(const struct named_path *written, unsigned int nr_written,
+		  const struct named_path *read, unsigned int nr_read);
+
 int option_string(const char *what, const char *text, void *target,
 		  struct ugm_error *err);
 int option_u64(const char *what, const char *text, void *target,

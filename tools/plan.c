@@ -91,6 +91,9 @@ int cmd_plan(int argc, char **argv)
 		return complain(EXIT_USAGE, "--policy is missing");
 	if (!o.output)
 		return complain(EXIT_USAGE, "-o is missing: where to write");
+	if (written_apart(&(struct named_path){ "-o", o.output }, 1,
+			  &(struct named_path){ "the trace", trace }, 1))
+		return EXIT_USAGE;
 	if (ugm_config_check(&config, &err))
 		return complain(EXIT_USAGE, "%s", err.text);
 	return plan(trace, &o, &config);

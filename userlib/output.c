@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,46 @@
 
 /* What is printed on the standard output; ugm_output_standard() */
 static struct ugm_output standard;
+
+/* Files with a temporary one, for a signal that ends the process. */
+static struct ugm_output *volatile unfinished;
+
+static void on_signal(int sig)
+{
+	struct ugm_output *o;
+
+	for (o = unfinished; o; o = o->next)
+		unlink(o->temporary);
+	signal(sig, SIG_DFL);
+	raise(sig);
+}
+
+/**
+ * ugm_output_catch() - leave no temporary file when a signal ends the process
+ * @sig: signal; one that is ignored stays so
+ *
+ * Context: process context.
+ */
+void ugm_output_catch(int sig)
+{
+	struct sigaction old, catch = { .sa_handler = on_signal };
+
+	if (!sigaction(sig, NULL, &old) && old.sa_handler == SIG_DFL)
+		sigaction(sig, &catch, NULL);
+}
+
+/* The handler must never see one whose name is gone. */
+static void forget(struct ugm_output *o)
+{
+	struct ugm_output *volatile *at = &unfinished;
+
+	while (*at && *at != o)
+		at = &(*at)->next;
+	if (*at)
+		*at = o->next;
+	free(o->temporary);
+	o->temporary = NULL;
+}
 
 /* A stream forgets the reason of a failed write: it is kept here. */
 static ssize_t write_all(void *cookie, const char *data, size_t len)
@@ -81,14 +122,21 @@ void ugm_output_standard(void)
 	stdout = f;
 }
 
-/* Where a path leads: a symbolic link stays one, what it points to is written. */
+/*
+ * Where a path leads: a symbolic link stays one, what it points to is written.
+ * Links to what is no file are left to the kernel: /dev/stdout leads to a pipe
+ * that has no path.
+ */
 static int follow(const char *path, char **end, struct ugm_error *err)
 {
 	char *at = strdup(path), *next, target[PATH_MAX];
 	unsigned int links = 0;
 	const char *slash;
+	struct stat st;
 	ssize_t n;
 
+	if (!stat(path, &st) && !S_ISREG(st.st_mode))
+		goto end;
 	while (at && (n = readlink(at, target, sizeof(target) - 1)) >= 0) {
 		if (++links > MAX_LINKS) {
 			free(at);
@@ -101,6 +149,7 @@ static int follow(const char *path, char **end, struct ugm_error *err)
 		free(at);
 		at = next;
 	}
+end:
 	*end = at;
 	return at ? 0 : ugm_fail(err, -ENOMEM, "%s: no memory", path);
 }
@@ -119,6 +168,8 @@ static int open_temporary(struct ugm_output *o, mode_t mode, struct ugm_error *e
 		o->temporary = NULL;
 		return ugm_fail(err, -error, "%s: cannot write: %s", o->path, strerror(error));
 	}
+	o->next = unfinished;
+	unfinished = o;
 	/* mkostemp() makes it private; give it what open() would have. */
 	fchmod(o->fd, mode);
 	return 0;
@@ -212,12 +263,10 @@ int ugm_output_commit(struct ugm_output *o, struct ugm_error *err)
 	o->fd = -1;
 	if (!error && o->temporary && rename(o->temporary, o->path))
 		error = errno;
-	if (error) {
+	if (error)
 		ugm_fail(err, -error, "%s: cannot write: %s", name_of(o), strerror(error));
-	} else {
-		free(o->temporary);
-		o->temporary = NULL;
-	}
+	else
+		forget(o);
 	ugm_output_discard(o);
 	return -error;
 }
@@ -237,7 +286,7 @@ void ugm_output_discard(struct ugm_output *o)
 		close(o->fd);
 	if (o->temporary)
 		unlink(o->temporary);
-	free(o->temporary);
+	forget(o);
 	free(o->path);
 	memset(o, 0, sizeof(*o));
 }

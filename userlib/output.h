@@ -10,10 +10,11 @@
  * DOC: output files
  *
  * A regular file is written whole or not at all: into a temporary file beside
- * it, renamed when all of it is on its way to the disk. "-" is the standard
- * output; pipes, terminals and devices are written directly. A symbolic link is
- * followed, also one to a file that is not there yet. A write that fails shows
- * when the file is committed, with its reason.
+ * it, renamed when all of it is on its way to the disk, and removed on a failure
+ * or a signal that ends the process. "-" is the standard output; pipes, terminals
+ * and devices are written directly, terminals without control characters. A
+ * symbolic link is followed, also one to a file that is not there yet. A write
+ * that fails shows when the file is committed, with its reason.
  */
 
 /**
@@ -23,6 +24,7 @@
  * @temporary: where it is, or NULL where it is written directly
  * @fd: behind @file, or -1
  * @error: errno of the first write that failed, or 0
+ * @next: the next file with a temporary one
  */
 struct ugm_output {
 	FILE *file;
@@ -30,9 +32,11 @@ struct ugm_output {
 	char *temporary;
 	int fd;
 	int error;
+	struct ugm_output *volatile next;
 };
 
 void ugm_output_standard(void);
+void ugm_output_catch(int sig);
 int ugm_output_open(struct ugm_output *o, const char *path,
 		    struct ugm_error *err);
 int ugm_output_commit(struct ugm_output *o, struct ugm_error *err);

@@ -50,8 +50,12 @@ static int child(const char *device, pid_t parent, int orders, int answers)
 	int ret;
 
 	sigaction(SIGTERM, &term, NULL);
-	/* Ctrl-C is the parent's to answer; when it ends, so do we. */
+	/*
+	 * Ctrl-C is the parent's to answer, and so are the files it writes; when it
+	 * ends, so do we.
+	 */
 	signal(SIGINT, SIG_IGN);
+	signal(SIGHUP, SIG_DFL);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != parent || receive(orders, &id, sizeof(id)))
 		return EXIT_SUCCESS;

@@ -95,6 +95,44 @@ cat fifo > c & reader=$!
 "$ugm" plan t.trace --policy deepum -o fifo
 wait $reader
 check "a pipe has the same" cmp a c
+"$ugm" plan t.trace --policy deepum -o /dev/stdout | cat > g
+check "a link to a pipe too" cmp a g
+"$ugm" plan t.trace --policy deepum -o >(cat > h; echo > h.done)
+until [ -e h.done ]; do sleep 0.05; done
+check "and one of the shell" cmp a h
+
+# No file is written twice, or over what is read.
+refuses "--launches r: the same file as --json" simulate t.trace --policy uvm --json r --launches r
+check "neither is written" test ! -e r
+ln -s t.trace t.link
+for trace in t.trace ./t.trace t.link; do
+	refuses "-o $trace: the same file as the trace" plan t.trace --policy uvm -o $trace
+done
+refuses "--perfetto t.trace: the same file as the trace" simulate t.trace --policy uvm \
+	--perfetto t.trace
+refuses "--json a: the same file as --schedule" simulate t.trace --schedule a --json a
+refuses "--html t.trace: the same file as a trace" compare t.trace --html t.trace
+exits 0 "two outputs to nowhere" simulate t.trace --policy uvm --json /dev/null \
+	--launches /dev/null
+
+# A signal ends it as ever, but nothing is left behind.
+mkdir i
+for signal in HUP INT TERM; do
+	python3 - "$ugm" $signal <<'END'
+import os, signal, subprocess, sys, time
+sig = getattr(signal, "SIG" + sys.argv[2])
+# Ignored by what runs in the background; not here.
+command = [sys.argv[1], "simulate", "t.trace", "--policy", "uvm", "--iterations", "1000000",
+           "--launches", "i/log"]
+p = subprocess.Popen(command, preexec_fn=lambda: signal.signal(sig, signal.SIG_DFL))
+while not os.listdir("i"):
+    time.sleep(0.01)
+p.send_signal(sig)
+sys.exit(0 if p.wait() == -sig else f"status {p.returncode}")
+END
+	verdict $? "SIG$signal in the middle"
+	check "leaves nothing behind" alone i nothing
+done
 
 # A failed run keeps what was there, and leaves nothing behind.
 mkdir e
