@@ -8,6 +8,8 @@
 /* Blocks of all tensors: what memory for their states allows. */
 #define MAX_BLOCKS (1ULL << 27)
 #define ARENA_ALIGN 8ULL
+/* Of all iterations without stalls: clocks count to four times as many. */
+#define MAX_NS (1ULL << 62)
 
 static u64 div_up(u64 a, u64 b)
 {
@@ -128,6 +130,11 @@ static int check(const struct ugm_trace *t, const struct ugm_config *c,
 {
 	char advice[96];
 
+	if (t->ideal_ns && c->iterations > MAX_NS / t->ideal_ns)
+		return ugm_fail(err, -EFBIG,
+				"%s: %llu iterations of %llu ns: together at most %llu ns are allowed",
+				t->name, (unsigned long long)c->iterations,
+				(unsigned long long)t->ideal_ns, MAX_NS);
 	if (s->nr_blocks > MAX_BLOCKS)
 		return ugm_fail(err, -EFBIG,
 				"%s: %llu blocks of %llu bytes x scale %llu: at most %llu are allowed, take a larger block size or scale",
@@ -162,7 +169,7 @@ static int check(const struct ugm_trace *t, const struct ugm_config *c,
  *
  * Context: any.
  * Return: 0; -ENOSPC: the largest kernel or the arena does not fit; -EFBIG: too
- * many blocks; -ENOMEM.
+ * many blocks, or iterations that take too long; -ENOMEM.
  */
 int ugm_layout_make(const struct ugm_trace *trace,
 		    const struct ugm_config *config, struct ugm_layout **layout,

@@ -24,12 +24,14 @@ static int read_all(struct ugm_text *t, gzFile file, struct ugm_error *err)
 		t->data = p;
 		n = gzread(file, t->data + t->len, CHUNK);
 		if (n < 0) {
-			const char *why = gzerror(file, &code);
+			const char *why = gzerror(file, &code), *reason = strstr(why, ": ");
 
 			if (code == Z_ERRNO)
 				return ugm_fail(err, -errno, "%s: %s", t->path,
 						strerror(errno));
-			return ugm_fail(err, -EINVAL, "%s: %s", t->path, why);
+			/* zlib knows no path and puts a number there. */
+			return ugm_fail(err, -EINVAL, "%s: damaged compressed data%s", t->path,
+					reason ? reason : "");
 		}
 		t->len += (size_t)n;
 		if (t->len > UGM_TEXT_MAX_BYTES)

@@ -70,6 +70,19 @@ exits 0 "a compressed schedule" simulate t.trace --schedule s.gz "${machine[@]}"
 gzip -k t.trace
 exits 0 "a compressed trace" simulate t.trace.gz --policy uvm "${machine[@]}" --json gz.json
 check "has the same name" json gz.json 'r["trace"] == "t"'
+python3 - <<'END'
+data = bytearray(open("t.trace.gz", "rb").read())
+open("cut.gz", "wb").write(data[:len(data) // 2])
+data[-6] ^= 1
+open("sum.gz", "wb").write(data)
+END
+refuses "cut.gz: ends in the middle of its compressed data" simulate cut.gz --policy uvm
+refuses "sum.gz: damaged compressed data: incorrect data check" simulate sum.gz --policy uvm
+printf 'tensor 0 1 global a\nkernel 0 %u k in=0 out= workspace=0\n' $((1 << 60)) > ages.trace
+exits 0 "iterations of 36 years" simulate ages.trace --policy uvm --iterations 4 --json ages.json
+check "take that long" json ages.json 'set(r["iterations_ns"]) == {1 << 60}'
+exits 1 "and one more is too much for clocks" simulate ages.trace --policy uvm --iterations 5
+says "ages: 5 iterations of"
 sed 's/^option demand on/option demand off/; /prefetch/d' s > off
 exits 1 "demand off fails where it misses" simulate t.trace --schedule off "${machine[@]}" --json off.json
 says "an operand is not in GPU memory"
