@@ -24,6 +24,12 @@ static const struct option_spec explain_options[] = {
 	{}
 };
 
+static const char *const modes[] = {
+	[UGM_OPERAND_READ] = "read",
+	[UGM_OPERAND_WRITE] = "written",
+	[UGM_OPERAND_READ | UGM_OPERAND_WRITE] = "read and written",
+};
+
 static const char *const causes[UGM_NR_CAUSES] = {
 	[UGM_CAUSE_DEMAND] = "demand",
 	[UGM_CAUSE_PLANNED] = "planned",
@@ -163,10 +169,9 @@ static void explain_kernel(const struct ugm_trace *t, const struct ugm_record *r
 		const struct ugm_tensor *x = &t->tensors[use[i].tensor];
 		u64 came = arrival(r, use[i].tensor, l->arrived_ns);
 
-		printf("operand %" PRIu64 " %s: %.3f MiB, %s%s", x->id, x->name,
+		printf("operand %" PRIu64 " %s: %.3f MiB, %s", x->id, x->name,
 		       (double)x->bytes / 0x1p20,
-		       use[i].mode & UGM_OPERAND_READ ? "read" : "",
-		       use[i].mode & UGM_OPERAND_WRITE ? " written" : "");
+		       modes[use[i].mode & (UGM_OPERAND_READ | UGM_OPERAND_WRITE)]);
 		if (came > l->begin_ns)
 			printf(", came %.6f s after the begin",
 			       (double)(came - l->begin_ns) / 1e9);
