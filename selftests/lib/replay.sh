@@ -42,6 +42,12 @@ json_value()
 	sed -n "s/.*\"$2\": *\([a-z0-9.]*\).*/\1/p" "$1" | head -n 1
 }
 
+# scaled N: a --scale of N, or more where the kernel is slow: fewer blocks then
+scaled()
+{
+	echo $(($1 * ${UGM_SLOWNESS:-1}))
+}
+
 # generate NAME MODEL OPTIONS...: a trace at $tmp/NAME.trace
 generate()
 {

@@ -8,7 +8,8 @@
 
 . "$(dirname "$0")/../lib/replay.sh"
 
-small="--gpu-mem 1536M --scale 64 --block-size 4096"
+scale=$(scaled 64)
+small="--gpu-mem 1536M --scale $scale --block-size 4096"
 generate bert bert-base --batch 32 --seq 128 --layers 3
 generate gpt2 gpt2 --batch 4 --seq 256 --layers 3
 
@@ -25,7 +26,7 @@ replay_agrees "gpt2 deepum, no overlap, no host" "$tmp/gpt2.trace" \
 	--policy deepum $small --host-mem 0 --overlap none
 # The planned policies, all with moves of every kind: parts of tensors,
 # write-backs, clean drops. FlashNeuron needs room for its largest tensor.
-tight="--gpu-mem 768M --scale 64 --block-size 4096 --host-mem 512M"
+tight="--gpu-mem 768M --scale $scale --block-size 4096 --host-mem 512M"
 # shellcheck disable=SC2086
 replay_agrees "bert flashneuron" "$tmp/bert.trace" --policy flashneuron $small
 for policy in g10-gds g10-host g10 ugm; do
@@ -74,7 +75,7 @@ for policy in uvm deepum; do
 		continue
 	fi
 	replay_agrees "bert-256 $policy" "$traces/bert-256.trace" \
-		--policy $policy --scale 256 --block-size 4096
+		--policy $policy --scale "$(scaled 256)" --block-size 4096
 done
 
 done_testing

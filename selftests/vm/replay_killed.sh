@@ -11,7 +11,7 @@
 
 . "$(dirname "$0")/../lib/replay.sh"
 
-options="--policy deepum --gpu-mem 1536M --scale 64 --block-size 4096 --host-mem 256M"
+options="--policy deepum --gpu-mem 1536M --scale $(scaled 64) --block-size 4096 --host-mem 256M"
 generate bert bert-base --batch 32 --seq 128 --layers 3
 trace=$tmp/bert.trace
 kills=${UGM_KILLS:-200}
