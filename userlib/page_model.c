@@ -147,21 +147,28 @@ static void give_hint(struct ugm_page_model *m, const struct ugm_schedule_hint *
 	u8 t;
 
 	switch (h->op) {
-	case UGM_OP_PROTECT: x->spared = true; break;
-	case UGM_OP_UNPROTECT: x->spared = false; break;
+	case UGM_OP_PROTECT:
+		x->spared = true;
+		break;
+	case UGM_OP_UNPROTECT:
+		x->spared = false;
+		break;
 	case UGM_OP_DISCARD:
 		if (m->schedule->opt.dead == UGM_DEAD_DROP)
 			die(m, h->tensor);
 		else
 			x->dead = m->schedule->opt.dead == UGM_DEAD_LAZY;
 		break;
-	case UGM_OP_EVICT: ugm_page_queue_out(m, h->tensor, h->tier); break;
+	case UGM_OP_EVICT:
+		ugm_page_queue_out(m, h->tensor, h->tier);
+		break;
 	case UGM_OP_PREFETCH:
 		for (t = 0; t < UGM_NR_TIERS; t++)
 			if (t != UGM_TIER_GPU)
 				ugm_page_queue_in(m, UGM_PAGE_PLANNED, h->tensor, t);
 		break;
-	default: break;
+	default:
+		break;
 	}
 }
 
