@@ -171,6 +171,24 @@ static void check_frames(struct census *c, unsigned long *seen)
 	spin_unlock_irq(&pool->lock);
 }
 
+static void check_host(struct census *c)
+{
+	struct ugm_host *host = &c->dev->host;
+	struct page *page;
+	u64 nr = 0;
+
+	spin_lock_irq(&host->lock);
+	list_for_each_entry(page, &host->free, lru) {
+		nr++;
+		if (page_ref_count(page) != 1)
+			broken(c, "a free host page has %d references", page_ref_count(page));
+	}
+	if (nr != host->nr_free || nr > atomic64_read(&host->nr_pages))
+		broken(c, "%llu free host pages, %llu counted, of %lld", nr, host->nr_free,
+		       atomic64_read(&host->nr_pages));
+	spin_unlock_irq(&host->lock);
+}
+
 /**
  * ugm_check() - check every invariant of a device
  * @dev: device
@@ -195,6 +213,7 @@ u64 ugm_check(struct ugm_device *dev)
 	check_spaces(&c);
 	check_engine(&c);
 	check_frames(&c, seen);
+	check_host(&c);
 	if (dev->flash)
 		c.violations += ugm_slot_check(dev);
 	mutex_unlock(&dev->engine_lock);

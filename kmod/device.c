@@ -60,6 +60,7 @@ static void device_free(struct work_struct *work)
 
 	ugm_flash_release(dev);
 	ugm_pool_exit(dev);
+	ugm_host_exit(dev);
 	mutex_destroy(&dev->engine_lock);
 	mutex_destroy(&dev->spaces_lock);
 	free_percpu(dev->counters);
@@ -234,6 +235,7 @@ static void device_init(struct ugm_device *dev, struct platform_device *pdev)
 	INIT_LIST_HEAD(&dev->todo);
 	INIT_LIST_HEAD(&dev->failed);
 	init_waitqueue_head(&dev->progress_wait);
+	ugm_host_init(dev);
 	mutex_init(&dev->spaces_lock);
 	INIT_LIST_HEAD(&dev->spaces);
 	dev->next_space = 1;

@@ -62,7 +62,7 @@ void ugm_machine_idle(struct ugm_device *dev)
 	idle = list_empty(&dev->spaces);
 	if (idle) {
 		mutex_lock(&dev->engine_lock);
-		ugm_host_reserve(dev, 0);
+		ugm_host_set_aside(dev, 0);
 		mutex_unlock(&dev->engine_lock);
 	}
 	mutex_unlock(&dev->spaces_lock);
@@ -116,7 +116,7 @@ static int set_machine(struct ugm_device *dev, const struct ugm_ioc_machine *arg
 	err = ugm_engine_set_machine(e, &m);
 	if (!err) {
 		reserve = m.clock == UGM_CLOCK_VIRTUAL ? e->capacity[UGM_TIER_HOST] : 0;
-		err = ugm_host_reserve(dev, reserve);
+		err = ugm_host_set_aside(dev, reserve);
 		if (err)
 			WARN_ON_ONCE(ugm_engine_set_machine(e, &old));
 	}

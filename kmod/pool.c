@@ -1,29 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <linux/ioport.h>
-#include <linux/memcontrol.h>
 #include <linux/memremap.h>
-#include <linux/sched/mm.h>
 #include <linux/vmalloc.h>
 
-#include "compat.h"
 #include "ugm.h"
 
 /**
  * DOC: pool
  *
- * Memory of the two memory tiers, in block-sized compound pages.
- *
- * A frame of the GPU tier is named by its number in the pool. The pool lies on
- * reserved DRAM, or is taken from the page allocator when the device is bound.
+ * Memory of the GPU tier, in block-sized compound pages. A frame is named by its
+ * number in the pool. The pool lies on reserved DRAM, or is taken from the page
+ * allocator when the device is bound.
  * The driver keeps one reference on each frame for ever; a free frame has no
  * other. One that is given back while somebody holds a reference (I/O that was
  * given up, a page that a slow completion has not dropped) waits in quarantine
  * until it is the driver's alone. A few spare frames, always from the page
  * allocator, keep the number of good frames at what the engine counts on.
- *
- * Pages of the host tier come from the page allocator one by one, charged to
- * the memory cgroup of whoever opened the space; for the virtual clock, whose
- * results must not depend on the allocator's mood, they are set aside before.
  */
 
 static void frame_push(struct ugm_pool *pool, u32 *list, u32 frame)
@@ -127,262 +119,6 @@ void ugm_frame_free(struct ugm_device *dev, u32 frame)
 	spin_unlock_irqrestore(&pool->lock, flags);
 }
 
-/*
- * page_private() of a page in use: whether a view has shown it since it was last
- * found unheld, whether it is a page of the host tier that was not given back,
- * and how many references the module's own moves have on it.
- */
-#define EXPOSED 1UL
-#define HOST 2UL
-#define MOVE 4UL
-
-static atomic_long_t *page_word(struct page *page)
-{
-	return (atomic_long_t *)&page->private;
-}
-
-/**
- * ugm_page_hold() - a move uses a page
- * @page: head page
- *
- * Context: any.
- */
-void ugm_page_hold(struct page *page)
-{
-	get_page(page);
-	atomic_long_add(MOVE, page_word(page));
-}
-
-/**
- * ugm_page_drop() - the opposite of ugm_page_hold()
- * @page: head page
- *
- * Context: any.
- */
-void ugm_page_drop(struct page *page)
-{
-	atomic_long_sub(MOVE, page_word(page));
-	put_page(page);
-}
-
-/**
- * ugm_page_expose() - a view is about to map a page
- * @page: head page, locked
- *
- * Context: any.
- */
-void ugm_page_expose(struct page *page)
-{
-	if (!(atomic_long_read(page_word(page)) & EXPOSED))
-		atomic_long_or(EXPOSED, page_word(page));
-}
-
-/**
- * ugm_page_held() - does anybody else hold a page that no view maps any more?
- * @page: head page
- *
- * References come from mappings (direct I/O, pins). A page that no view has
- * shown since this function said no has none but the driver's and those of
- * moves that were given up, which only read it. A fault that came too late
- * holds one for a moment, so this spins a little.
- *
- * Context: any.
- */
-bool ugm_page_held(struct page *page)
-{
-	int i;
-
-	if (!(atomic_long_fetch_andnot(EXPOSED, page_word(page)) & EXPOSED))
-		return false;
-	for (i = 0; i < 200; i++) {
-		if (page_ref_count(page) <= 1 + atomic_long_read(page_word(page)) / MOVE)
-			return false;
-		cpu_relax();
-	}
-	atomic_long_or(EXPOSED, page_word(page));
-	return true;
-}
-
-/* References that are not I/O: the tier's, those of moves, and mappings. */
-static int page_refs_known(struct ugm_device *dev, struct page *page, bool host)
-{
-	unsigned long word = atomic_long_read(page_word(page));
-
-	return (!host || word & HOST) + word / MOVE + ugm_page_mapcount(page, dev->block_order);
-}
-
-/**
- * ugm_page_quiet() - is nobody but the module using a page?
- * @dev: device
- * @page: head page of a block, perhaps of one that was given up meanwhile; held
- * @host: it belongs to the host tier
- *
- * Page-table entries do not count: a block that is written back may be mapped.
- * What remains is I/O.
- *
- * Context: any.
- */
-bool ugm_page_quiet(struct ugm_device *dev, struct page *page, bool host)
-{
-	int known = page_refs_known(dev, page, host);
-	int refs;
-
-	/*
-	 * A reference is taken before it becomes known, and forgotten before it
-	 * is dropped: the smaller of a count before and one after is never too
-	 * large.
-	 */
-	smp_rmb();
-	refs = page_ref_count(page);
-	smp_rmb();
-	known = min(known, page_refs_known(dev, page, host));
-	return refs <= known;
-}
-
-/**
- * ugm_page_clear() - fill a block with zeros
- * @dev: device
- * @page: its head page
- *
- * Context: may sleep.
- */
-void ugm_page_clear(struct ugm_device *dev, struct page *page)
-{
-	unsigned int i;
-
-	for (i = 0; i < 1U << dev->block_order; i++) {
-		clear_highpage(page + i);
-		cond_resched();
-	}
-}
-
-/**
- * ugm_host_alloc() - a page for the host tier
- * @fs: whose memory cgroup pays for it
- * @zero: clear it; else the caller overwrites all of it before anybody sees it
- *
- * Context: may sleep.
- * Return: its head page, or NULL: the host is full, which is counted.
- */
-struct page *ugm_host_alloc(struct ugm_file_space *fs, bool zero)
-{
-	struct ugm_device *dev = fs->dev;
-	struct mem_cgroup *old;
-	struct page *page;
-	unsigned long flags;
-
-	if (ugm_inject_alloc_host(dev)) {
-		ugm_count(dev, HOST_ALLOC_FAILED);
-		return NULL;
-	}
-	spin_lock_irqsave(&dev->host_lock, flags);
-	page = list_first_entry_or_null(&dev->host_reserve, struct page, lru);
-	if (page) {
-		list_del(&page->lru);
-		dev->nr_host_reserve--;
-	}
-	spin_unlock_irqrestore(&dev->host_lock, flags);
-
-	if (!page) {
-		old = set_active_memcg(fs->memcg);
-		page = alloc_pages(UGM_GFP_HOST, dev->block_order);
-		set_active_memcg(old);
-		if (!page) {
-			ugm_count(dev, HOST_ALLOC_FAILED);
-			return NULL;
-		}
-		atomic64_inc(&dev->nr_host_pages);
-	}
-	set_page_private(page, HOST);
-	if (zero)
-		ugm_page_clear(dev, page);
-	return page;
-}
-
-/**
- * ugm_host_free() - give a page of the host tier back
- * @dev: device
- * @page: its head page; nobody can find it any more
- *
- * One that was set aside goes back there, unless somebody holds it.
- *
- * Context: any.
- */
-void ugm_host_free(struct ugm_device *dev, struct page *page)
-{
-	unsigned long flags;
-
-	folio_clear_dirty(page_folio(page));
-	atomic_long_andnot(HOST, page_word(page));
-	spin_lock_irqsave(&dev->host_lock, flags);
-	if (dev->nr_host_reserve < dev->host_reserve_target && page_ref_count(page) == 1) {
-		set_page_private(page, 0);
-		list_add(&page->lru, &dev->host_reserve);
-		dev->nr_host_reserve++;
-		page = NULL;
-	}
-	spin_unlock_irqrestore(&dev->host_lock, flags);
-	if (page) {
-		atomic64_dec(&dev->nr_host_pages);
-		put_page(page);
-	}
-}
-
-static void host_unreserve(struct ugm_device *dev, u64 keep)
-{
-	struct page *page;
-	unsigned long flags;
-
-	for (;;) {
-		spin_lock_irqsave(&dev->host_lock, flags);
-		page = NULL;
-		if (dev->nr_host_reserve > keep) {
-			page = list_first_entry(&dev->host_reserve, struct page, lru);
-			list_del(&page->lru);
-			dev->nr_host_reserve--;
-		}
-		spin_unlock_irqrestore(&dev->host_lock, flags);
-		if (!page)
-			return;
-		atomic64_dec(&dev->nr_host_pages);
-		put_page(page);
-		cond_resched();
-	}
-}
-
-/**
- * ugm_host_reserve() - set the host tier's pages aside
- * @dev: device; no block is in use
- * @blocks: how many; 0 gives all back
- *
- * Context: process context, may sleep for long; killable.
- * Return: 0, -ENOMEM or -EINTR; on an error nothing is set aside.
- */
-int ugm_host_reserve(struct ugm_device *dev, u64 blocks)
-{
-	struct page *page;
-
-	host_unreserve(dev, blocks);
-	while (dev->nr_host_reserve < blocks) {
-		page = alloc_pages(UGM_GFP_HOST, dev->block_order);
-		if (!page || fatal_signal_pending(current)) {
-			if (page)
-				__free_pages(page, dev->block_order);
-			dev->host_reserve_target = 0;
-			host_unreserve(dev, 0);
-			return page ? -EINTR : -ENOMEM;
-		}
-		atomic64_inc(&dev->nr_host_pages);
-		spin_lock_irq(&dev->host_lock);
-		list_add(&page->lru, &dev->host_reserve);
-		dev->nr_host_reserve++;
-		spin_unlock_irq(&dev->host_lock);
-		cond_resched();
-	}
-	dev->host_reserve_target = blocks;
-	return 0;
-}
-
 static int map_reserved_dram(struct ugm_device *dev, u64 phys, u64 len)
 {
 	struct ugm_pool *pool = &dev->pool;
@@ -443,8 +179,6 @@ int ugm_pool_init(struct ugm_device *dev)
 	int err;
 
 	spin_lock_init(&pool->lock);
-	spin_lock_init(&dev->host_lock);
-	INIT_LIST_HEAD(&dev->host_reserve);
 	pool->order = dev->block_order;
 	pool->nr_spare = clamp_t(u32, nr / 32, 2, 16);
 	pool->frames = kvcalloc(nr + pool->nr_spare, sizeof(*pool->frames), GFP_KERNEL);
@@ -517,8 +251,6 @@ void ugm_pool_exit(struct ugm_device *dev)
 	struct ugm_pool *pool = &dev->pool;
 	u32 i, first = pool->pagemap ? pool->nr - pool->nr_spare : 0;
 
-	dev->host_reserve_target = 0;
-	host_unreserve(dev, 0);
 	for (i = first; i < pool->nr; i++)
 		put_page(ugm_frame_page(dev, i + 1));
 	if (pool->pagemap) {

@@ -100,8 +100,8 @@ static void add_tiers(struct collector *c, struct ugm_device *dev)
 	add(c, READ_ONCE(dev->pool.nr_spare), "frame.spare.count");
 	add(c, READ_ONCE(dev->pool.nr_free), "frame.free.count");
 	add(c, READ_ONCE(dev->pool.nr_quarantined), "frame.quarantine.count");
-	add(c, atomic64_read(&dev->nr_host_pages), "host.allocated.blocks");
-	add(c, READ_ONCE(dev->nr_host_reserve), "host.reserved.blocks");
+	add(c, atomic64_read(&dev->host.nr_pages), "host.allocated.blocks");
+	add(c, READ_ONCE(dev->host.nr_free), "host.free.blocks");
 	if (dev->flash)
 		ugm_slot_facts(dev, &slots);
 	add(c, slots.slots, "slot.all.count");

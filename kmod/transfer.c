@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <linux/mm.h>
-#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
 
@@ -204,8 +203,7 @@ static int take_destination(struct ugm_move *m)
 	case UGM_TIER_GPU:
 		return take_frame(m);
 	case UGM_TIER_HOST:
-		m->dst_page = ugm_host_alloc(ugm_space_of_block(m->t.block), false);
-		return m->dst_page ? 0 : -ENOSPC;
+		return ugm_host_alloc(ugm_space_of_block(m->t.block), false, &m->dst_page);
 	default:
 		return ugm_slot_alloc(m->dev, &m->dst_slot);
 	}
@@ -327,6 +325,7 @@ static int op_alloc(struct ugm_engine *e, struct ugm_block *b, enum ugm_tier tie
 	struct ugm_device *dev = ugm_device_of(e);
 	struct page *page;
 	u32 frame;
+	int err;
 
 	if (tier == UGM_TIER_GPU) {
 		frame = ugm_frame_alloc(dev, true);
@@ -334,9 +333,9 @@ static int op_alloc(struct ugm_engine *e, struct ugm_block *b, enum ugm_tier tie
 			return -EAGAIN;
 		WRITE_ONCE(b->gpu_frame, frame);
 	} else {
-		page = ugm_host_alloc(ugm_space_of_block(b), true);
-		if (!page)
-			return -ENOMEM;
+		err = ugm_host_alloc(ugm_space_of_block(b), true, &page);
+		if (err)
+			return err;
 		WRITE_ONCE(b->host_pfn, page_to_pfn(page));
 	}
 	dev->placed++;
@@ -396,7 +395,7 @@ int ugm_move_new_frame(struct ugm_move *m)
 		if (frame)
 			page = ugm_frame_page(dev, frame);
 	} else {
-		page = ugm_host_alloc(ugm_space_of_block(m->t.block), false);
+		ugm_host_alloc(ugm_space_of_block(m->t.block), false, &page);
 	}
 	if (!page) {
 		err = -EAGAIN;
@@ -407,6 +406,7 @@ int ugm_move_new_frame(struct ugm_move *m)
 	m->dst_page = page;
 out:
 	mutex_unlock(&dev->engine_lock);
+	ugm_host_refill(dev);
 	return err;
 }
 
@@ -433,18 +433,6 @@ int ugm_move_new_slot(struct ugm_move *m)
 	return err;
 }
 
-static void copy(struct ugm_move *m)
-{
-	void *dst = page_address(m->dst_page), *src = page_address(m->src_page);
-	size_t size = m->dev->block_size, n, done;
-
-	for (done = 0; done < size; done += n) {
-		n = min_t(size_t, size - done, SZ_256K);
-		memcpy(dst + done, src + done, n);
-		cond_resched();
-	}
-}
-
 static void perform(struct ugm_move *m)
 {
 	if (test_bit(UGM_MOVE_VOID, &m->flags)) {
@@ -458,13 +446,14 @@ static void perform(struct ugm_move *m)
 	} else if (m->src_slot || m->dst_slot) {
 		ugm_flash_submit(m);
 	} else {
-		copy(m);
+		ugm_page_copy(m->dev, m->dst_page, m->src_page);
 		ugm_move_done(m, 0);
 	}
 }
 
 /**
- * ugm_transfer_perform() - do the moves that the engine has started
+ * ugm_transfer_perform() - do the moves that the engine has started, and get
+ *			    the memory that it lacks
  * @dev: device
  *
  * Context: process context, without engine_lock; may sleep, not for I/O.
@@ -482,8 +471,10 @@ bool ugm_transfer_perform(struct ugm_device *dev)
 			list_del_init(&m->todo);
 		spin_unlock_irq(&dev->moves_lock);
 		if (!m)
-			return any;
+			break;
 		any = true;
 		perform(m);
 	}
+	ugm_host_refill(dev);
+	return any;
 }

@@ -43,7 +43,7 @@
  *	&ugm_device.engine_lock		engine, states, places of blocks
  *	page lock			a block is being mapped
  *	i_mmap, page-table locks	(the kernel's)
- *	&ugm_pool.lock, &ugm_device.moves_lock, the flash and lane spinlocks
+ *	&ugm_pool.lock, &ugm_host.lock, &ugm_device.moves_lock, the flash and lane spinlocks
  *	&ugm_file_space.event_lock
  *
  * A fault on a resident block takes the page lock alone: blocks and ranges are
@@ -135,6 +135,33 @@ struct ugm_pool {
 };
 
 /**
+ * struct ugm_host - the pages of the host tier that no block uses
+ * @lock: protects the rest; taken with interrupts off
+ * @free: these pages; the last to come is the first to go
+ * @nr_free: how many
+ * @fewest: the fewest there were since they were last trimmed
+ * @set_aside: how many are there for good, for the virtual clock (written under
+ *             engine_lock as well)
+ * @wanted_by: the space whose move found none, or NULL; a reference
+ * @wanted: how many to allocate for it
+ * @full: the last attempt to do so failed
+ * @nr_pages: pages taken from the allocator, those that blocks use included
+ * @trim: gives back to the allocator what is not needed
+ */
+struct ugm_host {
+	spinlock_t lock;
+	struct list_head free;
+	u64 nr_free;
+	u64 fewest;
+	u64 set_aside;
+	struct ugm_file_space *wanted_by;
+	u64 wanted;
+	bool full;
+	atomic64_t nr_pages;
+	struct delayed_work trim;
+};
+
+/**
  * struct ugm_device - one emulated GPU
  * @ref: one of the binding, one of each space
  * @free_work: frees the device when the last reference is gone
@@ -149,11 +176,7 @@ struct ugm_pool {
  * @broken: an invariant broke: no new work
  * @pool: frames of the GPU tier
  * @host_limit: blocks the host tier may hold
- * @host_lock: protects @host_reserve; taken with interrupts off
- * @host_reserve: host pages set aside for the virtual clock
- * @nr_host_reserve: how many are there
- * @host_reserve_target: how many are kept there when they are given back
- * @nr_host_pages: blocks of memory taken from the allocator for the host tier
+ * @host: pages of the host tier
  * @engine_lock: serialises the engine, states and places of all blocks
  * @engine: the model
  * @placed: blocks that found a place so far (under engine_lock)
@@ -193,11 +216,7 @@ struct ugm_device {
 
 	struct ugm_pool pool;
 	u64 host_limit;
-	spinlock_t host_lock;
-	struct list_head host_reserve;
-	u64 nr_host_reserve;
-	u64 host_reserve_target;
-	atomic64_t nr_host_pages;
+	struct ugm_host host;
 
 	struct mutex engine_lock;
 	struct ugm_engine engine;
@@ -379,19 +398,25 @@ extern struct ugm_params ugm_params;
 bool ugm_init_fails(void);
 
 /* pool.c */
-
-/* The host tier: an allocation that fails says "full", it does not try hard. */
-#define UGM_GFP_HOST (GFP_KERNEL | __GFP_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN | __GFP_COMP)
-
 int ugm_pool_init(struct ugm_device *dev);
 void ugm_pool_exit(struct ugm_device *dev);
 u32 ugm_frame_alloc(struct ugm_device *dev, bool zero);
 void ugm_frame_free(struct ugm_device *dev, u32 frame);
 struct page *ugm_frame_page(struct ugm_device *dev, u32 frame);
-struct page *ugm_host_alloc(struct ugm_file_space *fs, bool zero);
+
+/* host.c */
+void ugm_host_init(struct ugm_device *dev);
+void ugm_host_exit(struct ugm_device *dev);
+int ugm_host_alloc(struct ugm_file_space *fs, bool zero, struct page **page);
+void ugm_host_refill(struct ugm_device *dev);
 void ugm_host_free(struct ugm_device *dev, struct page *page);
-int ugm_host_reserve(struct ugm_device *dev, u64 blocks);
+int ugm_host_set_aside(struct ugm_device *dev, u64 blocks);
+
+/* page.c */
+void ugm_page_enter_host(struct page *page);
+void ugm_page_leave_host(struct page *page);
 void ugm_page_clear(struct ugm_device *dev, struct page *page);
+void ugm_page_copy(struct ugm_device *dev, struct page *dst, struct page *src);
 void ugm_page_hold(struct page *page);
 void ugm_page_drop(struct page *page);
 void ugm_page_expose(struct page *page);

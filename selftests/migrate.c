@@ -311,6 +311,33 @@ TEST_F(migrate, zeros_are_written)
 	EXPECT_TRUE(ut_zero(d->gpu, self->len));
 }
 
+/* The next block gets a host page that was just given back, and never its data. */
+TEST_F(migrate, host_pages_are_used_again)
+{
+	struct ut *d = &self->d;
+	uint64_t until = ut_now() + ut_limit(10000);
+	int64_t at;
+
+	ut_fill(d->gpu, self->len, 9);
+	ASSERT_EQ(0, bring(d, UGM_TIER_ID_GPU, UGM_TIER_ID_HOST));
+	ASSERT_EQ(0, bring(d, UGM_TIER_ID_HOST, UGM_TIER_ID_GPU));
+	EXPECT_LE(NR, ut_stat(d, "host.free.blocks"));
+	EXPECT_EQ(ut_stat(d, "host.allocated.blocks"), ut_stat(d, "host.free.blocks"));
+	at = ut_alloc_blocks(d, 2, NR);
+	ASSERT_LE(0, at);
+	EXPECT_TRUE(ut_zero(d->host + at, self->len));
+	EXPECT_EQ(UGM_TIER_ID_HOST, ut_tier(d, at));
+	ASSERT_EQ(0, ut_free(d, at));
+	/* Without the virtual clock, which sets them aside, they are not kept for long. */
+	if (variant->virtual_clock)
+		return;
+	while (ut_stat(d, "host.allocated.blocks") && ut_now() < until)
+		ut_sleep_ms(50);
+	EXPECT_EQ(0u, ut_stat(d, "host.allocated.blocks"));
+	EXPECT_EQ(0u, ut_stat(d, "host.free.blocks"));
+	EXPECT_EQ(-1, ut_compare(d->gpu, self->len, 9));
+}
+
 /* Evictions take whole blocks only, prefetches every block they touch. */
 TEST_F(migrate, rounding)
 {
