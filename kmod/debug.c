@@ -10,7 +10,8 @@
  *
  * A folder a device, for people: "blocks" has a line for each block, "moves" for
  * each live move, "waiters" for each task that sleeps in the module and why,
- * "check" checks the invariants when it is read, "inject" injects failures.
+ * "check" checks the invariants when it is read, "copy" measures how fast this
+ * kernel copies blocks, "inject" injects failures.
  */
 
 static struct dentry *ugm_debugfs;
@@ -91,6 +92,18 @@ static int check_show(struct seq_file *s, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(check);
 
+static int copy_show(struct seq_file *s, void *unused)
+{
+	u64 bytes;
+	s64 ns = ugm_page_copy_ns(s->private, &bytes);
+
+	if (ns < 0)
+		return ns;
+	seq_printf(s, "%llu %lld\n", bytes, ns);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(copy);
+
 /**
  * ugm_debug_init() - the module's folder in debugfs
  *
@@ -126,6 +139,7 @@ void ugm_debug_add(struct ugm_device *dev)
 	debugfs_create_file("moves", 0400, dev->debugfs, dev, &moves_fops);
 	debugfs_create_file("waiters", 0400, dev->debugfs, dev, &waiters_fops);
 	debugfs_create_file("check", 0400, dev->debugfs, dev, &check_fops);
+	debugfs_create_file("copy", 0400, dev->debugfs, dev, &copy_fops);
 	ugm_inject_init(dev);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <linux/mm.h>
 #include <linux/sizes.h>
+#include <linux/timekeeping.h>
 
 #include "compat.h"
 #include "ugm.h"
@@ -182,4 +183,49 @@ void ugm_page_copy(struct ugm_device *dev, struct page *dst, struct page *src)
 		memcpy(to + done, from + done, n);
 		cond_resched();
 	}
+}
+
+/* What ugm_page_copy_ns() copies, where there is twice as much memory. */
+#define MEASURE_BYTES SZ_128M
+
+/**
+ * ugm_page_copy_ns() - how long it takes to copy memory
+ * @dev: device
+ * @bytes: out: how much was copied
+ *
+ * Each block is copied once, as by moves: neither caches nor TLBs know it. That
+ * is several times slower than copying one block over and over again.
+ *
+ * Context: process context, may sleep.
+ * Return: ns, or -ENOMEM.
+ */
+s64 ugm_page_copy_ns(struct ugm_device *dev, u64 *bytes)
+{
+	u32 most = 2 * (MEASURE_BYTES >> dev->block_shift), got, nr, i, round;
+	struct page **pages;
+	u64 began;
+	s64 ns = -ENOMEM;
+
+	pages = kvcalloc(most, sizeof(*pages), GFP_KERNEL);
+	if (!pages)
+		return -ENOMEM;
+	for (got = 0; got < most; got++) {
+		pages[got] = alloc_pages(GFP_KERNEL | __GFP_NORETRY | __GFP_NOWARN | __GFP_COMP,
+					 dev->block_order);
+		if (!pages[got])
+			break;
+	}
+	nr = got / 2;
+	/* The memory of a virtual machine may not be there before it is used. */
+	for (round = 0; nr && round < 2; round++) {
+		began = ktime_get_ns();
+		for (i = 0; i < nr; i++)
+			ugm_page_copy(dev, pages[nr + i], pages[i]);
+		ns = ktime_get_ns() - began;
+	}
+	*bytes = (u64)nr << dev->block_shift;
+	while (got--)
+		__free_pages(pages[got], dev->block_order);
+	kvfree(pages);
+	return ns;
 }

@@ -417,6 +417,7 @@ void ugm_page_enter_host(struct page *page);
 void ugm_page_leave_host(struct page *page);
 void ugm_page_clear(struct ugm_device *dev, struct page *page);
 void ugm_page_copy(struct ugm_device *dev, struct page *dst, struct page *src);
+s64 ugm_page_copy_ns(struct ugm_device *dev, u64 *bytes);
 void ugm_page_hold(struct page *page);
 void ugm_page_drop(struct page *page);
 void ugm_page_expose(struct page *page);
