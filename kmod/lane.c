@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <linux/anon_inodes.h>
+#include <linux/bitmap.h>
 #include <linux/capability.h>
 #include <linux/file.h>
 #include <linux/mm.h>
@@ -385,7 +386,7 @@ static __poll_t lane_poll(struct file *file, struct poll_table_struct *wait)
 
 	poll_wait(file, &lane->wait, wait);
 	spin_lock(&lane->lock);
-	if (!list_empty(&lane->queue))
+	if (!list_empty(&lane->queue) && !bitmap_full(lane->taken, lane->nr_places))
 		mask |= EPOLLIN | EPOLLRDNORM;
 	if (lane->dead)
 		mask |= EPOLLERR | EPOLLHUP;

@@ -168,7 +168,8 @@ int ugm_lease_take(struct ugm_lane_file *lane, u32 room, struct ugm_segment *seg
 	while (!list_empty(&moves) && lease->nr < room) {
 		n = run_length(list_first_entry(&moves, struct ugm_move, todo), &moves,
 			       segment_blocks(lane->dev));
-		place = find_places(lane, n);
+		while ((place = find_places(lane, n)) == lane->nr_places && n > 1)
+			n /= 2;
 		if (place == lane->nr_places)
 			break;
 		add_segment(lane, lease, &moves, n, place);
