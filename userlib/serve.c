@@ -3,19 +3,26 @@
  * DOC: flash server
  *
  * The planner lane's user-space half. The kernel leases batches of segments;
- * each is one O_DIRECT read or write between the namespace and the transfer
- * window, through one io_uring. As many leases are held as the kernel gives, so
- * that the device stays busy while a finished lease is committed and the next
- * one fetched; with nothing in flight the server sleeps in the kernel.
+ * each is moved by O_DIRECT reads or writes between the namespace and the
+ * transfer window, through one io_uring. As many leases are held as the kernel
+ * gives, so that the device stays busy while a finished lease is committed and
+ * the next one fetched. With nothing in flight the server sleeps in the kernel
+ * until there is work; otherwise the ring also polls the lane file.
  *
- * A request that came back short goes on where it stopped. One that moves no
- * byte, or fails, is reported in its segment's result: the kernel lane does
- * that transfer again, nothing is lost.
+ * A segment goes in pieces that the block layer takes whole, all of them at once,
+ * and segments and leases in their order: so the first lease is done while those
+ * behind it still keep the device busy.
+ *
+ * A piece that came back short goes on where it stopped. One that moves no byte,
+ * or fails, makes its segment's result: the kernel lane does that transfer
+ * again, nothing is lost.
  */
 
 #include <errno.h>
 #include <fcntl.h>
 #include <liburing.h>
+#include <linux/fs.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -29,11 +36,11 @@
 #define DEFAULT_DEPTH 64
 #define MAX_DEPTH 4096
 /*
- * Bytes of one submission. A longer one needs more than one bio (256 pages),
- * which the block layer does not do without blocking: io_uring would hand it to
- * a worker thread. Half of that also stays whole under the usual max_sectors_kb.
+ * Most bytes of a piece. A longer one needs more than one bio (256 pages), as
+ * does one that is longer than the device's requests, which the block layer does
+ * not do without blocking: io_uring would hand it to a worker thread.
  */
-#define PIECE (512U << 10)
+#define MAX_PIECE (1U << 20)
 /* How often a sleeping server looks whether it should stop. */
 #define TICK_MS 100
 /* Submissions of one request without progress before -EAGAIN is an error. */
@@ -43,48 +50,55 @@
  * struct ugm_lane_file - the lane file of a space
  * @fd: the file
  * @flash: the namespace, O_DIRECT
+ * @piece: most bytes of one request to it
  * @window: the transfer window
  * @window_size: its bytes
  */
 struct ugm_lane_file {
 	int fd;
 	int flash;
+	uint32_t piece;
 	char *window;
 	size_t window_size;
-};
-
-struct lease;
-
-/**
- * struct request - a segment on its way
- * @lease: its lease
- * @done: bytes moved so far
- * @asked: bytes of the piece that is under way
- * @tries: submissions since the last byte moved
- */
-struct request {
-	struct lease *lease;
-	uint32_t done;
-	uint32_t asked;
-	uint32_t tries;
 };
 
 /**
  * struct lease - a lease, or room for one
  * @id: the kernel's number of it
+ * @order: leases are worked on in this order
  * @nr: segments; 0: not held
- * @next: first segment not yet submitted
- * @finished: segments with a result
- * @segments: what to move
- * @requests: by segment
+ * @next: the segment to submit the next piece of
+ * @offset: where that piece begins in it
+ * @pieces: pieces in flight
+ * @segments: what to move; their results are the bytes that were moved so far, or
+ *            the first error
  */
 struct lease {
 	uint64_t id;
+	uint64_t order;
 	uint32_t nr;
 	uint32_t next;
-	uint32_t finished;
+	uint32_t offset;
+	uint32_t pieces;
 	struct ugm_segment segments[SEGMENTS];
-	struct request requests[SEGMENTS];
+};
+
+/**
+ * struct piece - a request in flight, or room for one
+ * @next: the next free one
+ * @lease: its lease
+ * @segment: its segment
+ * @offset: where what is left of it begins in the segment
+ * @len: bytes left of it
+ * @tries: submissions since the last byte moved
+ */
+struct piece {
+	struct piece *next;
+	struct lease *lease;
+	struct ugm_segment *segment;
+	uint32_t offset;
+	uint32_t len;
+	uint32_t tries;
 };
 
 /**
@@ -93,8 +107,13 @@ struct lease {
  * @ring: its io_uring
  * @depth: requests in flight at most
  * @inflight: requests in flight
+ * @pieces: all requests
+ * @free: those that are not in flight
  * @held: leases held
- * @dry: the kernel had no more work when last asked
+ * @fetched: leases taken so far
+ * @dry: the kernel had no more work when last asked, and has not said since that
+ *       there is some
+ * @watching: a request in flight, not counted as one, polls for work
  * @gone: 0, or why no more leases can be had
  * @stop: the caller's flag, or NULL
  * @totals: what was done
@@ -105,13 +124,28 @@ struct server {
 	struct io_uring ring;
 	unsigned int depth;
 	unsigned int inflight;
+	struct piece *pieces;
+	struct piece *free;
 	unsigned int held;
+	uint64_t fetched;
 	bool dry;
+	bool watching;
 	int gone;
 	const volatile int *stop;
 	struct ugm_serve_totals totals;
 	struct lease leases[LEASES];
 };
+
+/* The longest request that the device takes whole, if that is less. */
+static uint32_t piece_of(int flash)
+{
+	unsigned short sectors = 0;
+
+	if (ioctl(flash, BLKSECTGET, &sectors) || !sectors || sectors >= MAX_PIECE >> 9)
+		return MAX_PIECE;
+	/* A multiple of every block size there is. */
+	return sectors << 9 > 4096 ? (sectors << 9) / 4096 * 4096 : 4096;
+}
 
 int ugm_lane_open(struct ugm *space, uint64_t id, uint32_t timeout_ms,
 		  struct ugm_lane_file **lane)
@@ -137,6 +171,7 @@ int ugm_lane_open(struct ugm *space, uint64_t id, uint32_t timeout_ms,
 		ret = -errno;
 		goto fail;
 	}
+	l->piece = piece_of(l->flash);
 	l->fd = ugm_ioctl(ugm_fd(space), UGM_IOC_LANE, &arg);
 	if (l->fd < 0) {
 		ret = l->fd;
@@ -189,7 +224,6 @@ static void exchange(struct server *s, struct lease *l)
 		.commit_nr = l->nr,
 		.lease = l->id,
 	};
-	uint32_t i;
 	int ret;
 
 	if (commit) {
@@ -230,102 +264,190 @@ static void exchange(struct server *s, struct lease *l)
 		return;
 	}
 	l->id = f.lease;
+	s->dry = false;
+	l->order = s->fetched++;
 	l->nr = f.nr;
 	l->next = 0;
-	l->finished = 0;
-	for (i = 0; i < l->nr; i++)
-		l->requests[i] = (struct request){ .lease = l };
+	l->offset = 0;
 	s->held++;
 }
 
-static bool submit(struct server *s, struct request *r)
+/* There is an entry of the ring for each piece. */
+static void submit(struct server *s, struct piece *p)
 {
-	const struct ugm_segment *g = &r->lease->segments[r - r->lease->requests];
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&s->ring);
-	char *at = s->lane->window + g->window_offset + r->done;
-	uint64_t offset = g->flash_offset + r->done;
-	uint32_t len = g->len - r->done;
+	char *at = s->lane->window + p->segment->window_offset + p->offset;
+	uint64_t offset = p->segment->flash_offset + p->offset;
 
-	if (!sqe)
-		return false;
-	if (len > PIECE)
-		len = PIECE;
-	r->asked = len;
-	if (g->dir == UGM_LANE_WRITE)
-		io_uring_prep_write(sqe, 0, at, len, offset);
+	if (p->segment->dir == UGM_LANE_WRITE)
+		io_uring_prep_write(sqe, 0, at, p->len, offset);
 	else
-		io_uring_prep_read(sqe, 0, at, len, offset);
+		io_uring_prep_read(sqe, 0, at, p->len, offset);
 	sqe->flags |= IOSQE_FIXED_FILE;
-	io_uring_sqe_set_data(sqe, r);
-	r->tries++;
+	io_uring_sqe_set_data(sqe, p);
+	p->tries++;
+}
+
+static bool submitted(const struct lease *l)
+{
+	return l->next == l->nr;
+}
+
+/* The next piece of a lease, into a free request. */
+static void submit_next(struct server *s, struct lease *l)
+{
+	struct ugm_segment *g = &l->segments[l->next];
+	uint32_t left = g->len - l->offset;
+	struct piece *p = s->free;
+
+	s->free = p->next;
+	*p = (struct piece){
+		.lease = l,
+		.segment = g,
+		.offset = l->offset,
+		.len = left < s->lane->piece ? left : s->lane->piece,
+	};
+	if (!l->offset)
+		g->result = 0;
+	l->offset += p->len;
+	if (l->offset == g->len) {
+		l->next++;
+		l->offset = 0;
+	}
+	l->pieces++;
 	s->inflight++;
-	return true;
+	submit(s, p);
+}
+
+static struct lease *first_unsubmitted(struct server *s)
+{
+	struct lease *l, *first = NULL;
+
+	for (l = s->leases; l < s->leases + LEASES; l++)
+		if (l->nr && !submitted(l) && (!first || l->order < first->order))
+			first = l;
+	return first;
 }
 
 static void submit_leases(struct server *s)
 {
 	struct lease *l;
 
-	for (l = s->leases; l < s->leases + LEASES; l++)
-		while (l->next < l->nr && s->inflight < s->depth) {
-			if (!submit(s, &l->requests[l->next]))
-				return;
-			l->next++;
-		}
+	while (s->free && (l = first_unsubmitted(s)))
+		while (s->free && !submitted(l))
+			submit_next(s, l);
 }
 
-static void finish(struct server *s, struct request *r, int32_t result)
+static void count(struct server *s, const struct ugm_segment *g, uint32_t bytes)
 {
-	struct ugm_segment *g = &r->lease->segments[r - r->lease->requests];
-
-	g->result = result;
-	r->lease->finished++;
-	s->totals.segments++;
-	if (result < 0 || (uint32_t)result < g->len)
-		s->totals.failed++;
 	if (g->dir == UGM_LANE_WRITE)
-		s->totals.written_bytes += r->done;
+		s->totals.written_bytes += bytes;
 	else
-		s->totals.read_bytes += r->done;
+		s->totals.read_bytes += bytes;
 }
 
-/* A request came back; whatever can go on is submitted again at once. */
-static void complete(struct server *s, struct request *r, int res)
+static void finish(struct server *s, struct piece *p, int32_t error)
 {
-	const struct ugm_segment *g = &r->lease->segments[r - r->lease->requests];
-
+	if (error && p->segment->result >= 0)
+		p->segment->result = error;
+	p->lease->pieces--;
+	p->next = s->free;
+	s->free = p;
 	s->inflight--;
+}
+
+/* A request came back; what is left of it is submitted again at once. */
+static void complete(struct server *s, struct piece *p, int res)
+{
 	if (res > 0) {
-		r->done += (uint32_t)res;
-		r->tries = 0;
-		if (r->done >= g->len) {
-			finish(s, r, (int32_t)r->done);
+		count(s, p->segment, (uint32_t)res);
+		if (p->segment->result >= 0)
+			p->segment->result += res;
+		p->offset += (uint32_t)res;
+		p->len -= (uint32_t)res;
+		p->tries = 0;
+		if (!p->len) {
+			finish(s, p, 0);
 			return;
 		}
-		if ((uint32_t)res < r->asked)
-			s->totals.continued++;
-	} else if ((res == -EAGAIN || res == -EINTR) && r->tries < MAX_TRIES) {
+		s->totals.continued++;
+	} else if ((res == -EAGAIN || res == -EINTR) && p->tries < MAX_TRIES) {
 		s->totals.retried++;
 	} else {
-		/* An end of file is a short result, which is an error there. */
-		finish(s, r, res ? res : (int32_t)r->done);
+		/* Zero bytes are the end of the device. */
+		finish(s, p, res ? res : -EIO);
 		return;
 	}
-	/* The completion left a free entry: there is one per request in flight. */
-	if (!submit(s, r))
-		finish(s, r, -EAGAIN);
+	submit(s, p);
 }
 
+/* All of a lease has come back. */
+static bool finished(struct server *s, const struct lease *l)
+{
+	uint32_t i;
+
+	if (!l->nr || !submitted(l) || l->pieces)
+		return false;
+	s->totals.segments += l->nr;
+	for (i = 0; i < l->nr; i++)
+		if (l->segments[i].result < 0)
+			s->totals.failed++;
+	return true;
+}
+
+/* The server itself stands for the request that polls. */
+static void watch(struct server *s)
+{
+	struct io_uring_sqe *sqe;
+
+	if (!s->dry || s->watching || s->held == LEASES)
+		return;
+	sqe = io_uring_get_sqe(&s->ring);
+	io_uring_prep_poll_add(sqe, s->lane->fd, POLLIN);
+	io_uring_sqe_set_data(sqe, s);
+	s->watching = true;
+}
+
+/* What is polled is held: the lane file could not be closed. */
+static void unwatch(struct server *s)
+{
+	struct io_uring_sqe *sqe;
+
+	if (!s->watching)
+		return;
+	sqe = io_uring_get_sqe(&s->ring);
+	io_uring_prep_cancel(sqe, s, 0);
+	io_uring_sqe_set_data(sqe, NULL);
+}
+
+static void watched(struct server *s, int res)
+{
+	s->watching = false;
+	if (res > 0)
+		s->dry = false;
+	else if (res != -ECANCELED)
+		s->gone = res ? res : -EPROTO;
+}
+
+/*
+ * Wait for some requests, not for each: the others keep the device busy, and a
+ * wake-up costs more than a completion. But new work is not to wait.
+ */
 static int reap(struct server *s)
 {
+	unsigned int some = s->watching ? 1 : s->inflight / 8, head, seen = 0;
+	int ret = io_uring_submit_and_wait(&s->ring, some ? some : 1);
 	struct io_uring_cqe *cqe;
-	unsigned int head, seen = 0;
-	int ret = io_uring_submit_and_wait(&s->ring, 1);
+	void *what;
 
 	if (ret < 0 && ret != -EINTR && ret != -EAGAIN && ret != -EBUSY)
 		return ret;
 	io_uring_for_each_cqe(&s->ring, head, cqe) {
-		complete(s, io_uring_cqe_get_data(cqe), cqe->res);
+		what = io_uring_cqe_get_data(cqe);
+		if (what == s)
+			watched(s, cqe->res);
+		else if (what)
+			complete(s, what, cqe->res);
 		seen++;
 	}
 	io_uring_cq_advance(&s->ring, seen);
@@ -342,30 +464,46 @@ static int serve_loop(struct server *s)
 		for (l = s->leases; l < s->leases + LEASES; l++)
 			if (!l->nr && !stopping(s) && (!s->dry || !s->held))
 				exchange(s, l);
-		s->dry = false;
 		if (!s->held) {
 			if (stopping(s))
 				return s->gone == -ENODEV ? 0 : s->gone;
 			continue;
 		}
 		submit_leases(s);
+		watch(s);
 		ret = reap(s);
 		if (ret)
 			return ret;
 		for (l = s->leases; l < s->leases + LEASES; l++)
-			if (l->nr && l->finished == l->nr)
+			if (finished(s, l))
 				exchange(s, l);
 	}
 }
 
+static int pieces_setup(struct server *s)
+{
+	unsigned int i;
+
+	s->pieces = calloc(s->depth, sizeof(*s->pieces));
+	if (!s->pieces)
+		return -ENOMEM;
+	for (i = s->depth; i; i--) {
+		s->pieces[i - 1].next = s->free;
+		s->free = &s->pieces[i - 1];
+	}
+	return 0;
+}
+
 static int ring_setup(struct server *s)
 {
+	/* One to poll, one to end that. */
+	unsigned int entries = s->depth + 2;
 	/* Completions are only wanted when we wait for them. */
-	int ret = io_uring_queue_init(s->depth, &s->ring,
+	int ret = io_uring_queue_init(entries, &s->ring,
 				      IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN);
 
 	if (ret == -EINVAL)
-		ret = io_uring_queue_init(s->depth, &s->ring, 0);
+		ret = io_uring_queue_init(entries, &s->ring, 0);
 	if (ret)
 		return ret;
 	ret = io_uring_register_files(&s->ring, &s->lane->flash, 1);
@@ -390,16 +528,20 @@ int ugm_serve(struct ugm_lane_file *lane, unsigned int depth, const volatile int
 	s->lane = lane;
 	s->depth = depth;
 	s->stop = stop;
-	ret = ring_setup(s);
+	ret = pieces_setup(s);
+	if (!ret)
+		ret = ring_setup(s);
 	if (!ret) {
 		ret = serve_loop(s);
+		unwatch(s);
 		/* Waits for what is in flight: the window must outlive it. */
-		while (s->inflight && !reap(s))
+		while ((s->inflight || s->watching) && !reap(s))
 			;
 		io_uring_queue_exit(&s->ring);
 	}
 	if (totals)
 		*totals = s->totals;
+	free(s->pieces);
 	free(s);
 	return ret;
 }
