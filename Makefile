@@ -167,7 +167,7 @@ demo: setup ## a generated training trace under several policies, in the VM
 
 .PHONY: bench
 bench: user modules ## measure the module in the VM
-	@scripts/vm run --mem 4G --ugm 'block_size=2M gpu_mem=512M' -- ugm bench $(BENCH_ARGS)
+	@scripts/vm run --mem 4G --nvme-ram --ugm 'block_size=2M gpu_mem=512M' -- ugm bench $(BENCH_ARGS)
 
 .PHONY: figures
 figures: user ## the evaluation of G10, reproduced: build/figures/index.html

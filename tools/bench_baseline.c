@@ -3,7 +3,8 @@
  * DOC: baselines
  *
  * What the benchmarks are compared with, measured in the same process or on the
- * same device: memcpy, anonymous memory, a bare liburing loop and fio.
+ * same device: memcpy of the kernel or of user space, anonymous memory, a bare
+ * liburing loop and fio.
  */
 
 #include <errno.h>
@@ -13,7 +14,9 @@
 #include <liburing.h>
 #include <linux/fs.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -60,6 +63,30 @@ u64 bench_copy_ns(u64 len)
 	for (i = 0; i < len; i += HUGE)
 		memcpy(to + i, from + i, HUGE < len - i ? HUGE : len - i);
 	return ugm_wall_ns() - began;
+}
+
+/**
+ * bench_kernel_copy() - have the module copy memory, as its moves do
+ * @device: path of its device
+ * @bytes: out: how much
+ * @ns: out: how long it took
+ *
+ * Return: 0 or a negative errno: there is no debugfs, or we may not read it.
+ */
+int bench_kernel_copy(const char *device, u64 *bytes, u64 *ns)
+{
+	const char *name = strrchr(device, '/');
+	char path[128];
+	FILE *f;
+	int n;
+
+	snprintf(path, sizeof(path), "/sys/kernel/debug/ugm/%s/copy", name ? name + 1 : device);
+	f = fopen(path, "re");
+	if (!f)
+		return -errno;
+	n = fscanf(f, "%" SCNu64 " %" SCNu64, bytes, ns);
+	fclose(f);
+	return n == 2 && *bytes && *ns ? 0 : -EIO;
 }
 
 /**
@@ -169,10 +196,6 @@ static int loop(struct io_uring *ring, const struct bench_region *r, bool write,
 /**
  * bench_io_discard() - tell a region's device that nothing in it is needed
  * @r: region
- *
- * The flash tier discards a slot when it is freed, so it always writes to
- * discarded blocks, which is slower than overwriting on a thin device. What it
- * is compared with should do the same.
  *
  * Return: 0 or a negative errno; a device that cannot is left as it is.
  */
