@@ -316,7 +316,6 @@ int ugm_flash_attach(struct ugm_device *dev, const struct ugm_ioc_attach *arg)
 		return -ENOMEM;
 	flash->dev = dev;
 	flash->start = arg->offset;
-	strscpy(flash->path, arg->path, sizeof(flash->path));
 	spin_lock_init(&flash->io_lock);
 	INIT_LIST_HEAD(&flash->todo);
 	INIT_LIST_HEAD(&flash->failed);
@@ -330,6 +329,8 @@ int ugm_flash_attach(struct ugm_device *dev, const struct ugm_ioc_attach *arg)
 		       err == -EBUSY ? " (mounted or in use)" : "");
 		goto fail;
 	}
+	/* The path may be relative, a link or too long to be told. */
+	snprintf(flash->path, sizeof(flash->path), "/dev/%pg", flash->claim.bdev);
 	nr = flash_slots(flash, arg);
 	if (nr < 0) {
 		err = nr;

@@ -12,7 +12,7 @@
  * struct ugm_flash - the attached namespace
  * @dev: device whose flash tier it is
  * @claim: the block device
- * @path: the path it was attached by
+ * @path: its device node
  * @start: its first byte that is used
  * @discards: it can discard
  * @wq: where all its work items run
@@ -46,7 +46,7 @@
 struct ugm_flash {
 	struct ugm_device *dev;
 	struct ugm_claim claim;
-	char path[256];
+	char path[sizeof_field(struct ugm_ioc_info, namespace_path)];
 	u64 start;
 	bool discards;
 	struct workqueue_struct *wq;

@@ -5,6 +5,7 @@
  * The flash tier by the kernel lane: data, slots, wear, discard, errors.
  */
 #include <linux/fs.h>
+#include <sys/stat.h>
 
 #include "namespace.h"
 #include "ugm_harness.h"
@@ -315,6 +316,31 @@ TEST_F(flash, attach_says_what_is_wrong)
 	arg.flags = 0;
 	EXPECT_EQ(-EINVAL, ut_ioctl(d->fd, UGM_IOC_ATTACH, &arg));
 	EXPECT_EQ(0, attach_line(d, UT_NAMESPACE, d->block, 0, &lines));
+}
+
+/* A flash server opens what is told: relative paths and links are no use to it. */
+TEST_F(flash, whatever_the_path_its_device_node_is_told)
+{
+	static const char folder[] = "/tmp/a_folder_with_a_name_that_is_longer_than_what_info_has_for_a_path";
+	struct ut *d = &self->d;
+	struct ugm_ioc_info info = {};
+	char link[128];
+	unsigned int i;
+
+	snprintf(link, sizeof(link), "%s/link", folder);
+	ASSERT_EQ(0, mkdir(folder, 0700));
+	ASSERT_EQ(0, symlink(UT_NAMESPACE, link));
+	ASSERT_EQ(0, chdir("/dev"));
+	for (i = 0; i < 2; i++) {
+		const char *path = i ? link : strrchr(UT_NAMESPACE, '/') + 1;
+
+		ASSERT_EQ(0, ut_ioctl(d->fd, UGM_IOC_DETACH, NULL));
+		EXPECT_EQ(0, ut_attach(path, 0));
+		EXPECT_EQ(0, ut_ioctl(d->fd, UGM_IOC_INFO, &info));
+		EXPECT_STREQ(UT_NAMESPACE, info.namespace_path);
+	}
+	EXPECT_EQ(0, unlink(link));
+	EXPECT_EQ(0, rmdir(folder));
 }
 
 TEST_F(flash, only_the_part_that_was_given_is_used)

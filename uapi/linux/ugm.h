@@ -58,7 +58,7 @@
  * @metadata_bytes: memory the module uses for ranges, blocks, slots, transfers
  * @lane_pid: pid of the lane file's owner (0: none)
  * @version: module version, 0xMMmmpp
- * @namespace_path: device path the namespace was attached by
+ * @namespace_path: device node of the namespace, whatever path it was attached by
  */
 struct ugm_ioc_info {
 	__u64 features;
