@@ -23,7 +23,7 @@ struct attach {
 static const struct option_spec options[] = {
 	{ "offset", "BYTES", option_size, offsetof(struct attach, offset), false,
 	  "leave that much alone at its start (0)" },
-	{ "length", "BYTES", option_size, offsetof(struct attach, length), false,
+	{ "length", "BYTES", option_length, offsetof(struct attach, length), false,
 	  "use that much of it (all)" },
 	{ "force", NULL, NULL, offsetof(struct attach, force), false,
 	  "even if it holds a file system or a partition table" },

@@ -58,12 +58,6 @@ static int option_op(const char *what, const char *text, void *target, struct ug
 	return ret;
 }
 
-static int option_length(const char *what, const char *text, void *target,
-			 struct ugm_error *err)
-{
-	return ugm_parse_size(what, text, 1, 1ULL << 60, target, err);
-}
-
 static int option_tier(const char *what, const char *text, void *target, struct ugm_error *err)
 {
 	static const char *const names[] = { "gpu", "host", "flash" };

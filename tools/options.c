@@ -103,6 +103,21 @@ int option_size(const char *what, const char *text, void *target,
 	return ugm_parse_size(what, text, 0, 1ULL << 60, target, err);
 }
 
+/**
+ * option_length() - parser of an option that takes bytes, not zero
+ * @what: the option
+ * @text: its argument
+ * @target: u64
+ * @err: why not
+ *
+ * Return: 0 or a negative errno.
+ */
+int option_length(const char *what, const char *text, void *target,
+		  struct ugm_error *err)
+{
+	return ugm_parse_size(what, text, 1, 1ULL << 60, target, err);
+}
+
 const struct option_spec json_option[] = {
 	{ "json", NULL, NULL, 0, false, "print JSON" },
 	{}

@@ -113,6 +113,8 @@ int option_count(const char *what, const char *text, void *target,
 		 struct ugm_error *err);
 int option_size(const char *what, const char *text, void *target,
 		struct ugm_error *err);
+int option_length(const char *what, const char *text, void *target,
+		  struct ugm_error *err);
 
 /* Of every verb that can answer in JSON; base: bool. */
 extern const struct option_spec json_option[];

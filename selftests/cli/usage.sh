@@ -118,6 +118,7 @@ refuses "--at needs --op" hint s.sched --at 0
 refuses "--shift needs a FILE" hint --op pin --tag 1 --shift 0
 refuses "--need is for what moves" hint --op pin --tag 1 --need 3
 refuses "--length: 0: allowed are 1 to" hint --op pin --tag 1 --length 0
+refuses "--length: 0: allowed are 1 to" attach /dev/null --length 0
 for verb in hint map serve; do
 	refuses "--space: 0: allowed are 1 to" $verb --space 0
 done
