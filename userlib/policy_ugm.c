@@ -19,13 +19,13 @@
 
 /* The first is the usual one; a guide is asked only where that stalls. */
 static const struct ugm_plan_setting settings[] = {
-	{UGM_PLAN_UNGUIDED, true, 0.01, 11},
-	{UGM_PLAN_UNGUIDED, true, 0.01, 100},
-	{UGM_PLAN_UNGUIDED, true, 0.01, 3},
-	{UGM_PLAN_FLASH_GUIDED, true, 0.01, 11},
-	{UGM_PLAN_FLASH_GUIDED, true, 0.01, 100},
-	{UGM_PLAN_GUIDED, true, 0.01, 11},
-	{UGM_PLAN_UNGUIDED, false, 0.01, 11},
+	{UGM_PLAN_UNGUIDED, true, 0.02, 11},
+	{UGM_PLAN_UNGUIDED, true, 0.02, 100},
+	{UGM_PLAN_UNGUIDED, true, 0.02, 3},
+	{UGM_PLAN_FLASH_GUIDED, true, 0.02, 11},
+	{UGM_PLAN_FLASH_GUIDED, true, 0.02, 100},
+	{UGM_PLAN_GUIDED, true, 0.02, 11},
+	{UGM_PLAN_UNGUIDED, false, 0.02, 11},
 };
 
 /* How many are replayed on the engine. */
