@@ -67,14 +67,17 @@ static inline bool ugm_page_mapped(struct page *page)
  */
 static inline int ugm_page_mapcount(struct page *page, unsigned int order)
 {
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
-	/* folio_mapcount() is not exported; this is what it does for a file page. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)
+	/* folio_mapcount() is not for modules; this is what it does for a file page. */
 	int huge = order ? folio_entire_mapcount(page_folio(page)) : 0;
-	int i, nr = 1 << order, sum = 0;
+	int i, nr = 1 << order, sum = huge;
 
 	for (i = 0; i < nr; i++)
 		sum += atomic_read(&page[i]._mapcount) + 1;
-	return sum + huge - huge * nr;
+	/* Until 6.2 a huge entry counted for each of its small pages, too. */
+	if (LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0))
+		sum -= huge * nr;
+	return sum;
 #else
 	return folio_mapcount(page_folio(page));
 #endif
@@ -83,13 +86,11 @@ static inline int ugm_page_mapcount(struct page *page, unsigned int order)
 /**
  * struct ugm_claim - a block device claimed exclusively
  * @bdev: the device
- * @file: its file, where the kernel has one
+ * @key: what closes it: a file, before 6.9 a handle, before 6.7 its holder
  */
 struct ugm_claim {
 	struct block_device *bdev;
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 9, 0)
-	struct file *file;
-#endif
+	void *key;
 };
 
 /**
@@ -104,20 +105,33 @@ struct ugm_claim {
 static inline int ugm_claim_take(struct ugm_claim *claim, const char *path, void *holder)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 9, 0)
-	struct file *file = bdev_file_open_by_path(path, BLK_OPEN_READ | BLK_OPEN_WRITE, holder,
-						   NULL);
+	struct file *file;
 
+	file = bdev_file_open_by_path(path, BLK_OPEN_READ | BLK_OPEN_WRITE, holder, NULL);
 	if (IS_ERR(file))
 		return PTR_ERR(file);
-	claim->file = file;
 	claim->bdev = file_bdev(file);
-#else
-	struct block_device *bdev = blkdev_get_by_path(path, FMODE_READ | FMODE_WRITE | FMODE_EXCL,
-						       holder);
+	claim->key = file;
+#elif LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
+	struct bdev_handle *handle;
 
+	handle = bdev_open_by_path(path, BLK_OPEN_READ | BLK_OPEN_WRITE, holder, NULL);
+	if (IS_ERR(handle))
+		return PTR_ERR(handle);
+	claim->bdev = handle->bdev;
+	claim->key = handle;
+#else
+	struct block_device *bdev;
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
+	bdev = blkdev_get_by_path(path, BLK_OPEN_READ | BLK_OPEN_WRITE, holder, NULL);
+#else
+	bdev = blkdev_get_by_path(path, FMODE_READ | FMODE_WRITE | FMODE_EXCL, holder);
+#endif
 	if (IS_ERR(bdev))
 		return PTR_ERR(bdev);
 	claim->bdev = bdev;
+	claim->key = holder;
 #endif
 	return 0;
 }
@@ -131,7 +145,11 @@ static inline int ugm_claim_take(struct ugm_claim *claim, const char *path, void
 static inline void ugm_claim_release(struct ugm_claim *claim)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 9, 0)
-	bdev_fput(claim->file);
+	bdev_fput(claim->key);
+#elif LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
+	bdev_release(claim->key);
+#elif LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
+	blkdev_put(claim->bdev, claim->key);
 #else
 	blkdev_put(claim->bdev, FMODE_READ | FMODE_WRITE | FMODE_EXCL);
 #endif
