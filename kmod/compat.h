@@ -6,6 +6,7 @@
 #include <linux/mm.h>
 #include <linux/platform_device.h>
 #include <linux/version.h>
+#include <linux/workqueue.h>
 
 /**
  * DOC: compat
@@ -154,6 +155,18 @@ static inline void ugm_claim_release(struct ugm_claim *claim)
 	blkdev_put(claim->bdev, FMODE_READ | FMODE_WRITE | FMODE_EXCL);
 #endif
 }
+
+/*
+ * The flag of a work queue that is not unbound, and the system's unbound queue:
+ * there are new names for them, and kernels that complain of the old.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
+#define UGM_WQ_PERCPU  0
+#define ugm_unbound_wq system_unbound_wq
+#else
+#define UGM_WQ_PERCPU  WQ_PERCPU
+#define ugm_unbound_wq system_dfl_wq
+#endif
 
 /* A tracepoint's __assign_str() lost its second argument in 6.10. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)

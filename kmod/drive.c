@@ -2,6 +2,7 @@
 #include <linux/sched/signal.h>
 #include <linux/timekeeping.h>
 
+#include "compat.h"
 #include "ugm.h"
 
 /**
@@ -39,7 +40,7 @@ static bool wall_clock(const struct ugm_device *dev)
 void ugm_drive_kick(struct ugm_device *dev)
 {
 	if (wall_clock(dev) && !READ_ONCE(dev->gone))
-		mod_delayed_work(system_unbound_wq, &dev->driver, 0);
+		mod_delayed_work(ugm_unbound_wq, &dev->driver, 0);
 }
 
 /**
@@ -90,7 +91,7 @@ void ugm_drive_work(struct work_struct *work)
 	ugm_transfer_perform(dev);
 	wake_up_all(&dev->progress_wait);
 	if (delay && !READ_ONCE(dev->gone))
-		queue_delayed_work(system_unbound_wq, &dev->driver, delay);
+		queue_delayed_work(ugm_unbound_wq, &dev->driver, delay);
 }
 
 /* Sleep until the end of a launch, as exactly as a timer can, or until killed. */

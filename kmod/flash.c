@@ -341,7 +341,8 @@ int ugm_flash_attach(struct ugm_device *dev, const struct ugm_ioc_attach *arg)
 	if (err)
 		goto fail;
 	err = -ENOMEM;
-	flash->wq = alloc_workqueue("%s-flash", WQ_MEM_RECLAIM | WQ_HIGHPRI, 0, dev->name);
+	flash->wq = alloc_workqueue("%s-flash", WQ_MEM_RECLAIM | WQ_HIGHPRI | UGM_WQ_PERCPU, 0,
+				    dev->name);
 	if (!flash->wq)
 		goto fail;
 	err = ugm_slots_init(flash, nr);

@@ -10,6 +10,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "compat.h"
 #include "lane.h"
 
 /**
@@ -131,7 +132,7 @@ void ugm_lane_queue(struct ugm_move *m)
 		set_bit(UGM_MOVE_QUEUED, &m->flags);
 		lane->nr_queued++;
 		lane->seq++;
-		queue_delayed_work(system_unbound_wq, &lane->expiry,
+		queue_delayed_work(ugm_unbound_wq, &lane->expiry,
 				   ugm_jiffies_until(lane->since + lane->timeout));
 	}
 	spin_unlock(&lane->lock);
@@ -258,7 +259,7 @@ static void expiry_work(struct work_struct *work)
 		}
 	}
 	if (next != U64_MAX)
-		queue_delayed_work(system_unbound_wq, &lane->expiry, ugm_jiffies_until(next));
+		queue_delayed_work(ugm_unbound_wq, &lane->expiry, ugm_jiffies_until(next));
 	spin_unlock(&lane->lock);
 	ugm_lane_fall_back(lane, &moves);
 	ugm_lease_break(lane, &leases, UGM_LEASE_EXPIRED);

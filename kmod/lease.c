@@ -5,6 +5,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
+#include "compat.h"
 #include "lane.h"
 #include "trace.h"
 
@@ -184,7 +185,7 @@ int ugm_lease_take(struct ugm_lane_file *lane, u32 room, struct ugm_segment *seg
 		lane->nr_leases++;
 		memcpy(segments, lease->segments, nr * sizeof(*segments));
 		*id = lease->id;
-		queue_delayed_work(system_unbound_wq, &lane->expiry,
+		queue_delayed_work(ugm_unbound_wq, &lane->expiry,
 				   ugm_jiffies_until(lease->until));
 	}
 	spin_unlock(&lane->lock);
