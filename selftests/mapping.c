@@ -192,7 +192,7 @@ TEST_F(mapping, unaligned_gets_small_entries)
 	size_t len = 2 * d->block;
 	char *at = window(len + 4096), *p;
 	uint64_t small, huge;
-	long before;
+	long before, nr;
 
 	ASSERT_NE(NULL, at);
 	ASSERT_EQ(0, ut_alloc_blocks(d, 1, 2));
@@ -203,7 +203,11 @@ TEST_F(mapping, unaligned_gets_small_entries)
 	huge = ut_stat(d, "mapping.2m.count");
 	before = faults();
 	ut_fill(p, len, 1);
-	EXPECT_EQ((long)(len / 4096), faults() - before);
+	nr = faults() - before;
+	/* Since 6.18 one fault enters all of a block that has one page table. */
+	if (d->block == HUGE_PAGE || nr != (long)(len / d->block)) {
+		EXPECT_EQ((long)(len / 4096), nr);
+	}
 	EXPECT_EQ(0, smaps(p, "FilePmdMapped:"));
 	EXPECT_EQ(huge, ut_stat(d, "mapping.2m.count"));
 	if (d->block == HUGE_PAGE) {
