@@ -74,6 +74,10 @@ modules: ## the module for Debian's 6.1 kernel (KDIR=FOLDER: for those headers)
 modules-6.12: ## the module for the 6.12 kernel of Debian's backports
 	+@scripts/build-module 6.12 $(MODULE_ARGS)
 
+.PHONY: modules-newest
+modules-newest: ## the module for the newest kernel of Debian 13's backports
+	+@scripts/build-module newest $(MODULE_ARGS)
+
 .PHONY: modules-debug
 modules-debug: ## the module for the debug kernel (builds that first, once)
 	+@scripts/build-module debug $(MODULE_ARGS)
@@ -145,6 +149,10 @@ check-cli: user ## tests of the command on this machine
 .PHONY: check-vm
 check-vm: user modules modules-6.12 $(TESTS) ## kselftests in the VM on 6.1 and 6.12
 	@scripts/check vm
+
+.PHONY: check-newest
+check-newest: user modules-newest $(TESTS) ## kselftests on the newest kernel
+	@scripts/check vm --kernel newest
 
 .PHONY: check-debug
 check-debug: user modules-debug $(TESTS) ## kselftests on the debug kernel; any report fails
