@@ -3,6 +3,7 @@
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 
+#include "compat.h"
 #include "ugm.h"
 
 /**
@@ -112,7 +113,7 @@ static void trim_work(struct work_struct *work)
 	keep = max(keep, host->set_aside);
 	host->fewest = keep;
 	if (keep > host->set_aside)
-		queue_delayed_work(system_unbound_wq, &host->trim, TRIM_DELAY);
+		queue_delayed_work(ugm_unbound_wq, &host->trim, TRIM_DELAY);
 	spin_unlock_irq(&host->lock);
 	trim(dev, keep);
 }
@@ -130,7 +131,7 @@ static bool fill(struct ugm_file_space *fs, u64 nr)
 			break;
 		spin_lock_irq(&dev->host.lock);
 		push(&dev->host, page);
-		queue_delayed_work(system_unbound_wq, &dev->host.trim, TRIM_DELAY);
+		queue_delayed_work(ugm_unbound_wq, &dev->host.trim, TRIM_DELAY);
 		spin_unlock_irq(&dev->host.lock);
 	}
 	set_active_memcg(old);
@@ -254,7 +255,7 @@ void ugm_host_free(struct ugm_device *dev, struct page *page)
 		push(host, page);
 		page = NULL;
 		if (!host->set_aside)
-			queue_delayed_work(system_unbound_wq, &host->trim, TRIM_DELAY);
+			queue_delayed_work(ugm_unbound_wq, &host->trim, TRIM_DELAY);
 	}
 	spin_unlock_irqrestore(&host->lock, flags);
 	if (page)
