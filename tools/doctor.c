@@ -143,10 +143,13 @@ static void look_at_module(struct patient *p)
 	find_module(p, path, sizeof(path));
 	if (!p->loaded) {
 		say(p, WRONG, "module", "ugm is not loaded");
-		if (*path)
+		if (*path == '/')
+			mend("modprobe ugm");
+		else if (*path)
 			mend("insmod %s", path);
 		else
-			mend("make modules && insmod build/%s/ugm.ko", p->release);
+			mend("make KDIR=/lib/modules/%s/build && insmod build/%s/ugm.ko",
+			     p->release, p->release);
 		return;
 	}
 	if (!read_line("/sys/module/ugm/version", version, sizeof(version)))
@@ -316,7 +319,7 @@ static void look_at_namespace(struct patient *p)
 			mend("ugm attach %s", list[i].path);
 	}
 	if (!nr)
-		mend("this machine has no NVMe namespace; any unused block device will do");
+		mend("ugm attach DEVICE: no NVMe namespace here, but any unused block device will do");
 	free(list);
 }
 

@@ -1,0 +1,32 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# What ugm doctor tells where there is no device: lines that mend it, for the
+# kernel that runs.
+
+. "$(dirname "$0")/../lib/cli.sh"
+
+release=$(uname -r)
+if [ -e /sys/module/ugm ]; then
+	skip "doctor without a module" "the module is loaded"
+	done_testing
+fi
+
+exits 1 "doctor without a module" doctor
+says "ugm is not loaded"
+says "/dev/ugm0 is not there"
+says "things are wrong"
+if [ -n "$(find "/lib/modules/$release/" -name 'ugm.ko' 2>/dev/null)" ]; then
+	says "modprobe ugm"
+else
+	says "make KDIR=/lib/modules/$release/build && insmod build/$release/ugm.ko"
+fi
+
+mkdir -p "build/$release"
+: > "build/$release/ugm.ko"
+exits 1 "doctor with a module that was built" doctor
+cp .out advice
+check "which is to be loaded" grep -qx " *insmod build/$release/ugm.ko" advice
+
+exits 1 "doctor of another device" doctor /dev/ugm9
+says "/dev/ugm9 is not there"
+done_testing
