@@ -209,7 +209,7 @@ int cmd_compare(int argc, char **argv)
 		{ iteration_options, &config }, {}
 	};
 	const struct usage usage = {
-		.synopsis = "TRACE... --policies A,B|all",
+		.synopsis = "TRACE... [--policies A,B|all]",
 		.summary = "Predict several policies on several traces, in one table.",
 		.groups = groups,
 		.min_operands = 1,

@@ -248,7 +248,7 @@ int cmd_explain(int argc, char **argv)
 					       { iteration_options, &config },
 					       {} };
 	const struct usage usage = {
-		.synopsis = "TRACE --policy NAME --tensor ID | --kernel K",
+		.synopsis = "TRACE --policy NAME (--tensor ID | --kernel K)",
 		.summary = "Where a tensor goes in a predicted iteration, or what a kernel waits for.",
 		.groups = groups,
 		.min_operands = 1,

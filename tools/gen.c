@@ -121,7 +121,7 @@ static void list_models(FILE *out)
 
 	fputs("models:\n", out);
 	for (i = 0; (m = ugm_model_at(i)); i++)
-		fprintf(out, "  %-12s %10.2f M parameters, %s of %llu\n",
+		fprintf(out, "  %-16s %9.2f M parameters, %s of %llu\n",
 			m->name, (double)m->parameters / 1e6,
 			m->shape.image ? "images" : "sequences",
 			(unsigned long long)(m->shape.image ? m->shape.image :
@@ -129,7 +129,7 @@ static void list_models(FILE *out)
 	fputs("GPUs:\n", out);
 	for (i = 0; i < ugm_nr_gpus; i++)
 		fprintf(out,
-			"  %-12s %5.1f TFLOP/s, %5.1f with tensor cores, %llu GB/s\n",
+			"  %-16s %5.1f TFLOP/s, %5.1f with tensor cores, %llu GB/s\n",
 			ugm_gpus[i].name,
 			(double)ugm_gpus[i].flops_per_s / 1e12,
 			(double)ugm_gpus[i].half_flops_per_s / 1e12,
@@ -193,7 +193,10 @@ int cmd_gen(int argc, char **argv)
 	status = options_parse(&usage, argc, argv, &operands, &nr);
 	if (status != OPTIONS_GO_ON)
 		return status;
-	if (!nr) {
+	if (argc == 1) {
+		list_models(stdout);
+		status = EXIT_DONE;
+	} else if (!nr) {
 		status = complain(EXIT_USAGE, "no model is given");
 		list_models(stderr);
 	} else {

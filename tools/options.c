@@ -12,6 +12,8 @@
 
 /* More different ones than any verb has. */
 #define MAX_GIVEN 64
+/* Columns of an option and its argument in --help. */
+#define HELP_WIDTH 24
 
 static const char *verb = "ugm";
 static const char *given[MAX_GIVEN];
@@ -143,10 +145,14 @@ static void help(const struct usage *u)
 			snprintf(all, sizeof(all), "%s%s%s", name,
 				 o->argument ? " " : "",
 				 o->argument ? o->argument : "");
-			printf("  %-24s %s\n", all, o->help);
+			/* A long name has a line of its own. */
+			if (strlen(all) > HELP_WIDTH)
+				printf("  %s\n  %*s %s\n", all, HELP_WIDTH, "", o->help);
+			else
+				printf("  %-*s %s\n", HELP_WIDTH, all, o->help);
 		}
 	}
-	printf("  %-24s %s\n", "--help", "this text");
+	printf("  %-*s %s\n", HELP_WIDTH, "--help", "this text");
 }
 
 /* The option that @arg names, "--name", "--name=value" or "-n". */

@@ -22,7 +22,7 @@ int cmd_run(int argc, char **argv)
 		{ iteration_options, &config }, {}
 	};
 	const struct usage usage = {
-		.synopsis = "TRACE --policy NAME | --schedule FILE",
+		.synopsis = "TRACE (--policy NAME | --schedule FILE)",
 		.summary = "Replay a trace on a device: real data, moved by the module, verified.",
 		.groups = groups,
 		.min_operands = 1,

@@ -20,7 +20,7 @@ int cmd_simulate(int argc, char **argv)
 		{ iteration_options, &config }, {}
 	};
 	const struct usage usage = {
-		.synopsis = "TRACE --policy NAME | --schedule FILE",
+		.synopsis = "TRACE (--policy NAME | --schedule FILE)",
 		.summary = "Predict what a policy or a schedule costs, with the module's own engine but no device.",
 		.groups = groups,
 		.min_operands = 1,

@@ -15,6 +15,14 @@ for verb in gen analyze plan simulate compare explain calibrate; do
 	exits 0 "help of $verb" "$verb" --help
 	says "usage: ugm $verb"
 done
+exits 0 "help with a long option" gen --help
+cp .out help
+check "which has a line of its own" grep -qx -- '  --mode train|prefill|decode' help
+exits 0 "gen alone lists models" gen
+says "gpt3-175b "
+says "h100-80gb "
+exits 2 "gen without a model" gen --batch 2
+says "no model is given"
 
 "$ugm" gen bert-base --layers 2 --batch 2 -o t.trace 2>/dev/null
 refuses "unknown option '--polcy'" simulate t.trace --polcy uvm
@@ -139,9 +147,6 @@ refuses "--block-size: 4M: allowed are 4096 to" simulate t.trace --policy uvm --
 refuses "--block-size: 0: allowed are 4096 to" simulate t.trace --policy uvm --block-size 0
 refuses "at most 2^32" simulate t.trace --policy uvm --scale 4096 --block-size 2M
 refuses "'other': no such file, and not one of: g10-paper" simulate t.trace --policy uvm --preset other
-
-exits 2 "gen without a model" gen
-says "bert-base"
 exits 2 "gen of an unknown model" gen bert -o x
 says "gpt2-medium"
 says "llama3-8b"
