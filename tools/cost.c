@@ -105,24 +105,25 @@ static u64 lane_bytes(const struct ugm_replay_report *r, unsigned int lane)
 }
 
 /* What only a device can tell, for people. */
-static void tell(const struct ugm_replay_options *o, const struct ugm_replay_report *r)
+static void tell(const struct ugm_replay_options *o, const struct ugm_replay_report *r,
+		 const char *who)
 {
 	if (r->server_error && !o->no_server)
-		fprintf(stderr, "no planner lane: %s%s; the kernel lane moved everything\n",
+		fprintf(stderr, "%s: no planner lane: %s%s; the kernel lane moved everything\n", who,
 			strerror(-r->server_error),
 			r->server_error == -EPERM ? " (needs CAP_SYS_ADMIN)" : "");
 	if (r->server_signal)
-		fprintf(stderr, "the flash server died: %s; the kernel lane went on\n",
+		fprintf(stderr, "%s: the flash server died: %s; the kernel lane went on\n", who,
 			strsignal(r->server_signal));
 	fprintf(stderr,
-		"flash traffic of all iterations: planner lane %" PRIu64
-		" bytes, kernel lane %" PRIu64 " bytes\n",
-		lane_bytes(r, UGM_LANE_PLANNER), lane_bytes(r, UGM_LANE_KERNEL));
+		"%s: flash traffic of all iterations in bytes of the device: planner lane %" PRIu64
+		", kernel lane %" PRIu64,
+		who, lane_bytes(r, UGM_LANE_PLANNER), lane_bytes(r, UGM_LANE_KERNEL));
 	if (!r->wear_error)
-		fprintf(stderr,
-			"%s counted meanwhile: %" PRIu64 " bytes read, %" PRIu64 " written\n",
+		fprintf(stderr, "; %s counted %" PRIu64 " read, %" PRIu64 " written",
 			r->namespace_path, r->wear.read_units * UGM_DATA_UNIT_BYTES,
 			r->wear.written_units * UGM_DATA_UNIT_BYTES);
+	fputc('\n', stderr);
 }
 
 /*
@@ -187,7 +188,7 @@ static int replay(const struct ugm_layout *layout, const struct ugm_policy *poli
 		ret = ugm_simulate(layout, s, launches, &progress, result, &result->error);
 	ugm_progress_end(&progress);
 	if (!ret && device)
-		tell(device, &r);
+		tell(device, &r, result->policy);
 	return ret;
 }
 
