@@ -50,10 +50,10 @@ static void look_at(struct ugm_relaxation *r, u32 launch, double live)
 
 /*
  * Pieces of equal weight, half by time and half by launches, each looked at
- * where most is alive.
+ * where least can be away: most is alive, and most of that in use.
  */
 static void place_checkpoints(struct ugm_relaxation *r, const double *live,
-			      u32 pieces)
+			      const u64 *active, u32 pieces)
 {
 	const struct ugm_trace *t = r->layout->trace;
 	double all = 0, weight = 0, ns = (double)t->ideal_ns + 1;
@@ -63,7 +63,8 @@ static void place_checkpoints(struct ugm_relaxation *r, const double *live,
 		all += (double)t->kernels[k].duration_ns / ns +
 		       1.0 / t->nr_kernels;
 	for (k = 0; k < t->nr_kernels && nr < pieces; k++) {
-		if (live[k] > live[best])
+		if (live[k] + (double)active[k] >
+		    live[best] + (double)active[best])
 			best = k;
 		weight += (double)t->kernels[k].duration_ns / ns +
 			  1.0 / t->nr_kernels;
@@ -196,6 +197,7 @@ int ugm_relaxation_make(const struct ugm_layout *layout, u32 pieces,
 	u32 n = layout->trace->nr_kernels;
 	struct ugm_vitality v = {};
 	double *live = NULL;
+	u64 *active;
 	int ret = -ENOMEM;
 
 	*relaxation = r;
@@ -211,17 +213,20 @@ int ugm_relaxation_make(const struct ugm_layout *layout, u32 pieces,
 		calloc(2 * (size_t)pieces + 1, sizeof(*r->duration_ns));
 	r->live = calloc(2 * (size_t)pieces + 1, sizeof(*r->live));
 	r->interval_of = calloc(2 * (size_t)n + 1, sizeof(*r->interval_of));
-	if (r->checkpoints && r->duration_ns && r->live && r->interval_of)
+	active = calloc((size_t)n + 1, sizeof(*active));
+	if (active && r->checkpoints && r->duration_ns && r->live && r->interval_of)
 		ret = ugm_vitality_analyse(layout->trace, &v);
 	if (!ret) {
 		live = live_bytes(layout, &v);
 		ret = live ? 0 : -ENOMEM;
 	}
 	if (!ret) {
-		place_checkpoints(r, live, pieces);
+		ugm_vitality_active(&v, active);
+		place_checkpoints(r, live, active, pieces);
 		ret = find_gaps(r, &v);
 	}
 	free(live);
+	free(active);
 	ugm_vitality_free(&v);
 	if (ret) {
 		ugm_relaxation_free(r);

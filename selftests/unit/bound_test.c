@@ -353,6 +353,31 @@ static void version_by_version(void **unused)
 	ugm_trace_free(t);
 }
 
+/* Where equally much is alive, the launch that needs most of it is looked at. */
+static void most_in_use(void **unused)
+{
+	static const char text[] = "tensor 0 1048576 global small\n"
+				   "tensor 1 4194304 global large\n"
+				   "kernel 0 10000 a in=0 out= workspace=0\n"
+				   "kernel 1 10000 b in=1 out= workspace=0\n"
+				   "kernel 2 10000 c in=0 out= workspace=0\n";
+	struct ugm_config c = machine(4, 12);
+	const char *path = text_file(text, sizeof(text) - 1);
+	struct ugm_relaxation *r;
+	struct ugm_layout *l;
+	struct ugm_trace *t;
+	struct ugm_error err;
+
+	if (ugm_trace_read(path, &t, &err) || ugm_layout_make(t, &c, &l, &err))
+		fail_msg("%s", err.text);
+	unlink(path);
+	assert_int_equal(ugm_relaxation_make(l, 1, &r), 0);
+	assert_int_equal(r->checkpoints[r->nr_intervals - 1] / 2, 1);
+	ugm_relaxation_free(r);
+	ugm_layout_free(l);
+	ugm_trace_free(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -360,6 +385,7 @@ int main(void)
 		cmocka_unit_test(never_slower),
 		cmocka_unit_test(every_schedule),
 		cmocka_unit_test(version_by_version),
+		cmocka_unit_test(most_in_use),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
