@@ -86,6 +86,8 @@ int ugm_engine_set_machine(struct ugm_engine *e, const struct ugm_machine *m)
  * ugm_engine_reset() - time and counters start anew
  * @e: engine
  *
+ * Hints that are held stay so, in the order they came.
+ *
  * Context: the engine's serialisation.
  * Return: 0, or -EBUSY while anything is queued or under way.
  */
@@ -100,7 +102,6 @@ int ugm_engine_reset(struct ugm_engine *e)
 			if (e->queue[s][d].root)
 				return -EBUSY;
 	e->now_ns = 0;
-	e->seq = 0;
 	e->inexact = e->m.clock == UGM_CLOCK_VIRTUAL ? 0 : UGM_INEXACT_CLOCK;
 	memset(&e->stats, 0, sizeof(e->stats));
 	ugm_room_rescan(e);
@@ -123,7 +124,7 @@ void ugm_space_init(struct ugm_space *s)
 
 /**
  * ugm_space_reset() - launch numbers and counters start anew
- * @s: space without pending hints
+ * @s: space; the hints it holds are for launches by their new numbers
  *
  * Context: the engine's serialisation.
  */

@@ -201,12 +201,9 @@ static int reset(struct ugm_file_space *fs)
 
 	lockdep_assert_held(&dev->spaces_lock);
 	lockdep_assert_held(&dev->engine_lock);
-	list_for_each_entry(other, &dev->spaces, node) {
+	list_for_each_entry(other, &dev->spaces, node)
 		if (!uid_eq(other->cred->euid, current_euid()) && !capable(CAP_SYS_ADMIN))
 			return -EPERM;
-		if (other->s.pending.nr)
-			return -EBUSY;
-	}
 	err = ugm_engine_reset(&dev->engine);
 	if (err)
 		return err;

@@ -400,6 +400,23 @@ TEST_F(launch, reset_begins_anew)
 	EXPECT_EQ(UGM_TIER_ID_GPU, ut_tier(d, 0));
 }
 
+/* Somebody may give hints to a replay before it begins. */
+TEST_F(launch, a_held_hint_outlives_a_reset)
+{
+	struct ut *d = &self->d;
+	struct ugm_ioc_reset reset = { 0 };
+
+	ASSERT_EQ(0, launch(d, 0, 2, 0, NULL));
+	ASSERT_EQ(0, ut_hint(d, UGM_HINT_EVICT, 1, 0, B, UGM_TIER_ID_HOST, 1,
+			     UGM_HINT_NO_NEED));
+	ASSERT_EQ(0, ut_ioctl(d->fd, UGM_IOC_RESET, &reset));
+	ASSERT_EQ(0, launch(d, 1, 1, 0, NULL));
+	EXPECT_EQ(UGM_TIER_ID_GPU, ut_tier(d, 0));
+	ASSERT_EQ(0, launch(d, 1, 1, 0, NULL));
+	ASSERT_EQ(0, ut_wait(d, NULL));
+	EXPECT_EQ(UGM_TIER_ID_HOST, ut_tier(d, 0));
+}
+
 static uint64_t digest(struct ut *d)
 {
 	struct ugm_ioc_residency r = { 0 };

@@ -319,7 +319,12 @@ static int set_up(struct replay *r, struct ugm_error *err)
 	ret = set_options(r, err);
 	if (ret)
 		return ret;
-	ret = ugm_reset(r->space);
+	/* Somebody else's hints may be under way: only a quiet device is reset. */
+	for (round = 0; round < SETUP_ROUNDS; round++) {
+		ret = ugm_reset(r->space);
+		if (ret != -EBUSY || ugm_synchronize(r->space, NULL))
+			break;
+	}
 	return ret ? ugm_fail(err, ret, "reset: %s", strerror(-ret)) : 0;
 }
 

@@ -339,7 +339,9 @@ int ugm_machine_get(struct ugm *space, struct ugm_ioc_machine *machine);
  * ugm_reset() - set clock, launch numbers and counters to zero
  * @space: handle
  *
- * Return: 0, or -EBUSY while moves are queued or hints held.
+ * Hints that are held stay, for the launch that has their number then.
+ *
+ * Return: 0, or -EBUSY while moves are queued.
  */
 int ugm_reset(struct ugm *space);
 

@@ -367,7 +367,8 @@ struct ugm_ioc_machine {
  * @exact: out (before the reset): why results may be inexact, UGM_INEXACT_* bits
  * @flags: 0: reset; 1: only tell @exact
  *
- * Needs a quiet device: -EBUSY while moves are queued or hints held.
+ * Needs a quiet device: -EBUSY while moves are queued. Hints that are held stay,
+ * for the launch that has their number then.
  */
 struct ugm_ioc_reset {
 	__u32 exact;
