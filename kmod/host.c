@@ -32,7 +32,12 @@
 #define BATCH	   16
 #define TRIM_DELAY HZ
 
-/* Who a page on the list is charged to; NULL: whoever comes. */
+/*
+ * Who a page is charged to; NULL: whoever comes. It is kept in the index while
+ * the page is on the list, and in the then unused list entry while it is used:
+ * since 6.18 a fault that finds an index beyond the end of the file enters small
+ * pages.
+ */
 static void set_owner(struct page *page, struct mem_cgroup *memcg)
 {
 	page_folio(page)->index = (pgoff_t)memcg;
@@ -41,6 +46,19 @@ static void set_owner(struct page *page, struct mem_cgroup *memcg)
 static bool owned_by(struct page *page, struct mem_cgroup *memcg)
 {
 	return !page_folio(page)->index || page_folio(page)->index == (pgoff_t)memcg;
+}
+
+static void begin_use(struct page *page)
+{
+	page->lru.next = (void *)page_folio(page)->index;
+	page_folio(page)->index = 0;
+	ugm_page_enter_host(page);
+}
+
+static void end_use(struct page *page)
+{
+	set_page_private(page, 0);
+	page_folio(page)->index = (pgoff_t)page->lru.next;
 }
 
 static struct page *allocate(struct ugm_device *dev, struct mem_cgroup *memcg)
@@ -220,6 +238,8 @@ int ugm_host_alloc(struct ugm_file_space *fs, bool zero, struct page **page)
 		want(fs);
 		return -EAGAIN;
 	}
+	if (*page)
+		begin_use(*page);
 	if (*page && ugm_inject_alloc_host(dev)) {
 		ugm_host_free(dev, *page);
 		*page = NULL;
@@ -228,7 +248,6 @@ int ugm_host_alloc(struct ugm_file_space *fs, bool zero, struct page **page)
 		ugm_count(dev, HOST_ALLOC_FAILED);
 		return -ENOMEM;
 	}
-	ugm_page_enter_host(*page);
 	if (zero)
 		ugm_page_clear(dev, *page);
 	return 0;
@@ -251,7 +270,7 @@ void ugm_host_free(struct ugm_device *dev, struct page *page)
 	spin_lock_irqsave(&host->lock, flags);
 	/* One that somebody holds goes with its last reference. */
 	if (host->nr_free < most && page_ref_count(page) == 1) {
-		set_page_private(page, 0);
+		end_use(page);
 		push(host, page);
 		page = NULL;
 		if (!host->set_aside)

@@ -209,6 +209,8 @@ int ugm_pool_init(struct ugm_device *dev)
 			ugm_pool_exit(dev);
 			return -ENOMEM;
 		}
+		/* It has that of its last use; see the owner of a host page. */
+		page_folio(page)->index = 0;
 		pool->frames[i].pfn = page_to_pfn(page);
 		pool->nr = i + 1;
 		cond_resched();

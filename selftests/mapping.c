@@ -109,6 +109,27 @@ TEST_F(mapping, one_fault_a_block)
 	EXPECT_EQ(0u, info.gpu_free);
 }
 
+/* What the page allocator gives remembers the place of its last use. */
+TEST_F(mapping, pages_used_elsewhere_before)
+{
+	struct ut *d = &self->d;
+	size_t len = 64 << 20;
+	uint64_t i, nr = 8;
+	char *p;
+
+	if (d->block < HUGE_PAGE)
+		SKIP(return, "there are no huge entries");
+	p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, p);
+	ASSERT_EQ(0, madvise(p, len, MADV_NOHUGEPAGE));
+	ASSERT_EQ(0, madvise(p, len, MADV_POPULATE_WRITE));
+	ASSERT_EQ(0, munmap(p, len));
+	ASSERT_EQ(0, ut_alloc_blocks(d, 1, nr));
+	for (i = 0; i < nr; i++)
+		*(volatile char *)(d->host + i * d->block) = 1;
+	EXPECT_EQ((long)(nr * d->block >> 10), smaps(d->host, "FilePmdMapped:"));
+}
+
 TEST_F(mapping, pool_is_where_the_parameters_say)
 {
 	bool reserved = strstr(variant->params, "gpu_phys");
