@@ -37,11 +37,11 @@ static const struct ugm_plan_setting settings[] = {
 /* Good enough: so much longer than ideal. */
 #define GOOD	 1.0002
 /* The relaxation: how finely time is cut, what it counts on, and its work. */
-#define PIECES	 100
+#define PIECES	 120
 #define SHARE	 0.99
 #define WORK	 1e9
 /* Of several ways without more stall, one that moves little. */
-#define COST	 3e-7
+#define COST	 1e-6
 
 /**
  * struct trial - a setting and what it promises
