@@ -181,6 +181,10 @@ bench: user modules ## measure the module in the VM
 figures: user ## the evaluation of G10, reproduced: build/figures/index.html
 	@scripts/figures $(FIGURES_ARGS)
 
+.PHONY: doc
+doc: ## Documentation/ with the comments of the source it points to: build/doc
+	@scripts/doc
+
 .PHONY: lint
 lint: ## checkpatch, clang-format, sparse, shellcheck, SPDX lines
 	@scripts/lint

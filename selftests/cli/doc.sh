@@ -147,6 +147,12 @@ done < pointers > .out 2>.err
 [ -s pointers ] && [ ! -s .out ]
 verdict $? "every chapter that is pointed to is there"
 
+check "the chapters are put together" "$top/scripts/doc"
+cat "$top"/build/doc/*.rst > whole
+check "with all that they point to" test "$(wc -l < whole)" -gt "$((
+	$(cat "$top"/Documentation/*.rst | wc -l) + $(wc -l < pointers)))"
+check "and no pointer is left" test "$(grep -c '^\.\. kernel-doc::' whole)" = 0
+
 # What an index lists is there, and what is there it lists.
 (cd "$top/Documentation" && ls ./*.rst) | sed 's,^\./,,; s/\.rst$//' | grep -vx index > chapters
 sed -n 's/^   \([a-z-][a-z-]*\)$/\1/p' "$top/Documentation/index.rst" > documented
