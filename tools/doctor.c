@@ -89,33 +89,6 @@ static bool read_line(const char *path, char *line, size_t size)
 	return ok;
 }
 
-static void look_at_kernel(struct patient *p)
-{
-	unsigned int major = 0, minor = 0;
-	char path[128];
-	struct utsname u;
-
-	uname(&u);
-	snprintf(p->release, sizeof(p->release), "%s", u.release);
-	sscanf(p->release, "%u.%u", &major, &minor);
-	if (major < 6 || (major == 6 && minor < 1)) {
-		say(p, WRONG, "kernel", "%s: 6.1 or later is needed", p->release);
-		mend("apt install linux-image-amd64");
-	} else {
-		say(p, FINE, "kernel", "%s", p->release);
-	}
-	snprintf(path, sizeof(path), "/lib/modules/%s/build", p->release);
-	if (!access(path, F_OK)) {
-		say(p, FINE, "headers", "%s", path);
-	} else if (!access("/sys/module/ugm", F_OK)) {
-		say(p, NOTE, "headers", "%s is not there; they are needed to build the module again",
-		    path);
-	} else {
-		say(p, WRONG, "headers", "%s is not there: the module cannot be built", path);
-		mend("apt install linux-headers-%s", p->release);
-	}
-}
-
 /* Where a module of this kernel would be loaded from; empty: nowhere known. */
 static void find_module(const struct patient *p, char *path, size_t size)
 {
@@ -133,6 +106,34 @@ static void find_module(const struct patient *p, char *path, size_t size)
 			return;
 	}
 	*path = '\0';
+}
+
+static void look_at_kernel(struct patient *p)
+{
+	unsigned int major = 0, minor = 0;
+	char path[128], module[192];
+	struct utsname u;
+
+	uname(&u);
+	snprintf(p->release, sizeof(p->release), "%s", u.release);
+	sscanf(p->release, "%u.%u", &major, &minor);
+	if (major < 6 || (major == 6 && minor < 1)) {
+		say(p, WRONG, "kernel", "%s: 6.1 or later is needed", p->release);
+		mend("apt install linux-image-amd64");
+	} else {
+		say(p, FINE, "kernel", "%s", p->release);
+	}
+	snprintf(path, sizeof(path), "/lib/modules/%s/build", p->release);
+	find_module(p, module, sizeof(module));
+	if (!access(path, F_OK)) {
+		say(p, FINE, "headers", "%s", path);
+	} else if (!access("/sys/module/ugm", F_OK) || *module) {
+		say(p, NOTE, "headers", "%s is not there; they are needed to build the module again",
+		    path);
+	} else {
+		say(p, WRONG, "headers", "%s is not there: the module cannot be built", path);
+		mend("apt install linux-headers-%s", p->release);
+	}
 }
 
 static void look_at_module(struct patient *p)

@@ -26,6 +26,11 @@ mkdir -p "build/$release"
 exits 1 "doctor with a module that was built" doctor
 cp .out advice
 check "which is to be loaded" grep -qx " *insmod build/$release/ugm.ko" advice
+if [ -e "/lib/modules/$release/build" ]; then
+	skip "headers are not needed any more" "they are there"
+else
+	check "headers are not needed any more" grep -q "^note  *headers " advice
+fi
 
 exits 1 "doctor of another device" doctor /dev/ugm9
 says "/dev/ugm9 is not there"
