@@ -23,6 +23,19 @@ die()
 	exit 1
 }
 
+# Print the release of a kernel. Usage: kernel_release NAME|FOLDER
+# NAME is one that scripts/kernel knows, FOLDER has the headers of another.
+kernel_release()
+{
+	if [[ $1 != */* && ! -d $1 ]]; then
+		"$SCRIPTS/kernel" release "$1"
+	elif [ -e "$1/Makefile" ]; then
+		make -s -C "$1" kernelrelease
+	else
+		die "$1: no kernel headers are there (package linux-headers-RELEASE)"
+	fi
+}
+
 # Run a command as root: directly, or through sudo.
 as_root()
 {

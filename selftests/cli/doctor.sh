@@ -32,6 +32,11 @@ else
 	check "headers are not needed any more" grep -q "^note  *headers " advice
 fi
 
+# What follows when its advice is not followed.
+"$top/scripts/build-module" "$work/none/build" > build.out 2>&1
+check "no module without headers" grep -qF "$work/none/build: no kernel headers are there" build.out
+check "which is one line" test "$(wc -l < build.out)" = 1
+
 exits 1 "doctor of another device" doctor /dev/ugm9
 says "/dev/ugm9 is not there"
 done_testing
