@@ -287,7 +287,7 @@ TEST_F(life, free_and_unmap_during_a_write)
  */
 enum site { TOUCH_GPU, TOUCH_HOST, LAUNCH, WAIT, NR_SITES };
 
-static int wait_for_lost(enum site site)
+static int wait_for_lost(enum site site, volatile bool *armed)
 {
 	struct ut d;
 
@@ -299,6 +299,7 @@ static int wait_for_lost(enum site site)
 		ut_fill(d.host, len_of(&d), 9);
 	if (ut_inject("lose-completion 1"))
 		return 2;
+	*armed = true;
 	switch (site) {
 	case TOUCH_GPU:
 		ut_touch(d.gpu, true);
@@ -316,6 +317,35 @@ static int wait_for_lost(enum site site)
 	return 3;
 }
 
+/*
+ * A child that waits for a move that is lost. It may have waited for others
+ * before, so only what comes after the loss was armed tells.
+ */
+static pid_t await_lost(enum site site)
+{
+	volatile bool *armed = mmap(NULL, sizeof(*armed), PROT_READ | PROT_WRITE,
+				    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	uint64_t until = ut_now() + ut_limit(5000);
+	bool waits;
+	pid_t pid;
+
+	if (armed == MAP_FAILED)
+		return -1;
+	pid = fork();
+	if (!pid)
+		_exit(wait_for_lost(site, armed));
+	while (pid > 0 && !*armed && ut_now() < until)
+		ut_sleep_ms(2);
+	waits = pid > 0 && *armed && ut_await_waiter("move");
+	munmap((void *)armed, sizeof(*armed));
+	if (pid > 0 && !waits) {
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		return -1;
+	}
+	return pid;
+}
+
 TEST_F(life, lost_completion)
 {
 	enum site site;
@@ -324,11 +354,8 @@ TEST_F(life, lost_completion)
 	pid_t pid;
 
 	for (site = TOUCH_GPU; site < NR_SITES; site++) {
-		pid = fork();
-		ASSERT_LE(0, pid);
-		if (!pid)
-			_exit(wait_for_lost(site));
-		EXPECT_TRUE(ut_await_waiter("move")) TH_LOG("site %d", site);
+		pid = await_lost(site);
+		ASSERT_LT(0, pid) TH_LOG("site %d", site);
 		began = ut_now();
 		kill(pid, SIGKILL);
 		status = 0;
@@ -377,11 +404,8 @@ TEST_F(life, unplugged)
 	lane_fd = ut_ioctl(d->fd, UGM_IOC_LANE, &lane);
 	ASSERT_LE(0, lane_fd);
 	/* Somebody waits for a move that will not end by itself. */
-	pid = fork();
-	ASSERT_LE(0, pid);
-	if (!pid)
-		_exit(wait_for_lost(LAUNCH));
-	ASSERT_TRUE(ut_await_waiter("move"));
+	pid = await_lost(LAUNCH);
+	ASSERT_LT(0, pid);
 	ASSERT_EQ(0, ut_inject("delay-ms 500"));
 	ASSERT_EQ(0, ut_hint_now(d, UGM_HINT_EVICT, 1, 0, 2, UGM_TIER_ID_FLASH));
 
@@ -389,7 +413,7 @@ TEST_F(life, unplugged)
 	ASSERT_EQ(0, sysfs_write(UNBIND, "ugm.0"));
 	EXPECT_GT(ut_limit(2000), ut_now() - began);
 	EXPECT_EQ(0, ut_reap(pid, 5000, &status));
-	EXPECT_TRUE(WIFEXITED(status));
+	EXPECT_TRUE(WIFEXITED(status)) TH_LOG("%#x", status);
 	EXPECT_NE(0, access(UT_DEVICE, F_OK));
 
 	EXPECT_EQ(SIGBUS, ut_touch(d->gpu + 3 * d->block, false));
