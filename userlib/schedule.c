@@ -149,7 +149,8 @@ int ugm_schedule_sort(struct ugm_schedule *s)
 	return 0;
 }
 
-static int read_option(struct ugm_text *t, struct ugm_schedule *s,
+/* @seen: a bit for each rule that was given before */
+static int read_option(struct ugm_text *t, struct ugm_schedule *s, u32 *seen,
 		       struct ugm_error *err)
 {
 	char list[128];
@@ -171,6 +172,9 @@ static int read_option(struct ugm_text *t, struct ugm_schedule *s,
 		return ugm_text_fail(t, err, "option '%s' is not one of: %s",
 				     t->words[1], list);
 	}
+	if (*seen & 1u << i)
+		return ugm_text_fail(t, err, "option %s is given twice", t->words[1]);
+	*seen |= 1u << i;
 	for (v = 0; rules[i].values[v]; v++) {
 		if (!strcmp(t->words[2], rules[i].values[v])) {
 			*((u8 *)&s->opt + rules[i].offset) = (u8)v;
@@ -297,6 +301,7 @@ int ugm_schedule_read(const char *path, const struct ugm_trace *trace,
 		      struct ugm_schedule *s, struct ugm_error *err)
 {
 	struct ugm_text t;
+	u32 seen = 0;
 	int ret;
 
 	ugm_schedule_init(s);
@@ -305,7 +310,7 @@ int ugm_schedule_read(const char *path, const struct ugm_trace *trace,
 		if (!strcmp(t.words[0], "at"))
 			ret = read_hint(&t, trace, s, err);
 		else if (!strcmp(t.words[0], "option"))
-			ret = read_option(&t, s, err);
+			ret = read_option(&t, s, &seen, err);
 		else
 			ret = ugm_text_fail(&t, err, "'%s': a line begins with option, at or #",
 					    t.words[0]);

@@ -136,6 +136,9 @@ static void says_what_is_wrong(void **unused)
 	assert_int_equal(read_text("at 0 pin 1 0 0\noption dead drop\n", &s,
 				   &err), -EINVAL);
 	assert_non_null(strstr(err.text, ":2: options come before"));
+	assert_int_equal(read_text("option clean drop\noption clean drop\n", &s,
+				   &err), -EINVAL);
+	assert_non_null(strstr(err.text, ":2: option clean is given twice"));
 }
 
 /* What is written is read back, hint by hint. */
