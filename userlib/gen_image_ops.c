@@ -19,37 +19,8 @@
 value_t tape_conv(struct tape *t, const char *name, value_t x, value_t weight,
 		  value_t bias, u64 elements, u64 taps)
 {
-	u128 flops = (u128)2 * elements * taps;
-	value_t y = tape_result(t, name, "", elements * t->width);
-
-	tape_op(t, name, &(struct op){
-		.forward = {
-			.in = { x, weight, bias },
-			.out = { y },
-			.flops = flops,
-			.matrix = true,
-		},
-		.backward = {
-			{
-				.pass = "backward_input",
-				.of = { x },
-				.in = { weight },
-				.flops = flops,
-				.matrix = true,
-			}, {
-				.pass = "backward_weight",
-				.of = { weight },
-				.in = { x },
-				.flops = flops,
-				.matrix = true,
-			}, {
-				.pass = "backward_bias",
-				.of = { bias },
-				.flops = elements,
-			},
-		},
-	});
-	return y;
+	/* Each element is a product of its own: a row of taps, one output. */
+	return tape_linear(t, name, x, weight, bias, elements, taps, 1);
 }
 
 /**
