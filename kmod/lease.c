@@ -274,7 +274,7 @@ static void move_ended_well(struct ugm_move *m)
 		folio_clear_dirty(page_folio(m->dst_page));
 		ugm_count_n(m->dev, UGM_C_LEASE_READ_BYTES, m->dev->block_size);
 	}
-	ugm_move_done(m, 0);
+	ugm_move_end(m, 0);
 }
 
 /*
@@ -300,7 +300,7 @@ static void end_move(struct ugm_lane_file *lane, struct ugm_move *m, bool covere
 		return;
 	}
 	if (test_bit(UGM_MOVE_VOID, &m->flags))
-		ugm_move_done(m, -ECANCELED);
+		ugm_move_end(m, -ECANCELED);
 	else if (retry && is_quiet)
 		ugm_lane_queue(m);
 	else
@@ -346,6 +346,7 @@ static void finish(struct ugm_lane_file *lane, struct ugm_lease *lease, bool ser
 			end_move(lane, list_first_entry(&lease->moves, struct ugm_move, todo),
 				 s->result >= 0 && (u64)i << shift <= s->result, retry, &again);
 	}
+	ugm_progress(lane->dev);
 	ugm_lane_fall_back(lane, &again);
 	kvfree(lease);
 }

@@ -86,6 +86,7 @@ static inline struct ugm_move *ugm_move_of(struct ugm_transfer *t)
  */
 void ugm_move_get(struct ugm_move *m);
 void ugm_move_put(struct ugm_move *m);
+void ugm_move_end(struct ugm_move *m, int error);
 void ugm_move_done(struct ugm_move *m, int error);
 int ugm_move_new_frame(struct ugm_move *m);
 int ugm_move_new_slot(struct ugm_move *m);

@@ -112,12 +112,18 @@ bool ugm_page_held(struct page *page)
 	return true;
 }
 
-/* References that are not I/O: the tier's, those of moves, and mappings. */
-static int page_refs_known(struct ugm_device *dev, struct page *page, bool host)
+/* References that are not I/O: the tier's and those of moves. */
+static int refs_owned(struct page *page, bool host)
 {
 	unsigned long word = atomic_long_read(page_word(page));
 
-	return (!host || word & HOST) + word / MOVE + ugm_page_mapcount(page, dev->block_order);
+	return (!host || word & HOST) + word / MOVE;
+}
+
+/* And of mappings, which may take long to count. */
+static int refs_known(struct ugm_device *dev, struct page *page, bool host)
+{
+	return refs_owned(page, host) + ugm_page_mapcount(page, dev->block_order);
 }
 
 /**
@@ -133,7 +139,7 @@ static int page_refs_known(struct ugm_device *dev, struct page *page, bool host)
  */
 bool ugm_page_quiet(struct ugm_device *dev, struct page *page, bool host)
 {
-	int known = page_refs_known(dev, page, host);
+	int owned = refs_owned(page, host), known;
 	int refs;
 
 	/*
@@ -144,8 +150,14 @@ bool ugm_page_quiet(struct ugm_device *dev, struct page *page, bool host)
 	smp_rmb();
 	refs = page_ref_count(page);
 	smp_rmb(); /* as above */
-	known = min(known, page_refs_known(dev, page, host));
-	return refs <= known;
+	if (refs <= min(owned, refs_owned(page, host)))
+		return true;
+
+	known = refs_known(dev, page, host);
+	smp_rmb(); /* as above */
+	refs = page_ref_count(page);
+	smp_rmb(); /* as above */
+	return refs <= min(known, refs_known(dev, page, host));
 }
 
 /**

@@ -121,13 +121,15 @@ static void op_transfer_free(struct ugm_engine *e, struct ugm_transfer *t)
 }
 
 /**
- * ugm_move_done() - the real move has finished
+ * ugm_move_end() - the real move has finished, and the caller says so
  * @m: move, with the reference of its I/O, which is dropped
  * @error: 0, or what could not be mended
  *
+ * For who ends many: ugm_progress() has to follow, once.
+ *
  * Context: any.
  */
-void ugm_move_done(struct ugm_move *m, int error)
+void ugm_move_end(struct ugm_move *m, int error)
 {
 	struct ugm_device *dev = m->dev;
 	unsigned long flags;
@@ -141,8 +143,24 @@ void ugm_move_done(struct ugm_move *m, int error)
 		list_add_tail(&m->todo, &dev->failed);
 		spin_unlock_irqrestore(&dev->moves_lock, flags);
 	}
-	ugm_progress(dev);
 	ugm_move_put(m);
+}
+
+/**
+ * ugm_move_done() - the real move has finished
+ * @m: move, with the reference of its I/O, which is dropped
+ * @error: 0, or what could not be mended
+ *
+ * Context: any.
+ */
+void ugm_move_done(struct ugm_move *m, int error)
+{
+	struct ugm_device *dev = m->dev;
+
+	ugm_device_get(dev);
+	ugm_move_end(m, error);
+	ugm_progress(dev);
+	ugm_device_put(dev);
 }
 
 /**

@@ -43,6 +43,8 @@
 #define MAX_PIECE (1U << 20)
 /* How often a sleeping server looks whether it should stop. */
 #define TICK_MS 100
+/* One page is mapped by its request as fast. */
+#define SMALL_PAGE 4096u
 /* Submissions of one request without progress before -EAGAIN is an error. */
 #define MAX_TRIES 1000
 
@@ -293,6 +295,18 @@ static bool submitted(const struct lease *l)
 	return l->next == l->nr;
 }
 
+/*
+ * Map a segment at once. Otherwise its first request finds nothing mapped and
+ * takes the kernel's slow way to the pages, one by one. Where this fails, the
+ * request will fail as well, and that is what counts.
+ */
+static void populate(struct server *s, const struct ugm_segment *g)
+{
+	if (g->len > SMALL_PAGE)
+		madvise(s->lane->window + g->window_offset, g->len,
+			g->dir == UGM_LANE_WRITE ? MADV_POPULATE_READ : MADV_POPULATE_WRITE);
+}
+
 /* The next piece of a lease, into a free request. */
 static void submit_next(struct server *s, struct lease *l)
 {
@@ -307,8 +321,10 @@ static void submit_next(struct server *s, struct lease *l)
 		.offset = l->offset,
 		.len = left < s->lane->piece ? left : s->lane->piece,
 	};
-	if (!l->offset)
+	if (!l->offset) {
 		g->result = 0;
+		populate(s, g);
+	}
 	l->offset += p->len;
 	if (l->offset == g->len) {
 		l->next++;
@@ -474,6 +490,12 @@ static int serve_loop(struct server *s)
 		ret = reap(s);
 		if (ret)
 			return ret;
+		/*
+		 * Exchanging leases takes a while: not with an idle device. What
+		 * cannot be submitted now, reap() tries again.
+		 */
+		submit_leases(s);
+		io_uring_submit(&s->ring);
 		for (l = s->leases; l < s->leases + LEASES; l++)
 			if (finished(s, l))
 				exchange(s, l);
