@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <linux/mm.h>
+#include <linux/random.h>
 #include <linux/sizes.h>
 #include <linux/timekeeping.h>
 
@@ -206,14 +207,16 @@ void ugm_page_copy(struct ugm_device *dev, struct page *dst, struct page *src)
  * @bytes: out: how much was copied
  *
  * Each block is copied once, as by moves: neither caches nor TLBs know it. That
- * is several times slower than copying one block over and over again.
+ * is several times slower than copying one block over and over again. As with
+ * moves, the blocks of a pair lie anywhere: at some distances, the same for all
+ * pairs of neighbours, they displace each other from a cache or a TLB.
  *
  * Context: process context, may sleep.
  * Return: ns, or -ENOMEM.
  */
 s64 ugm_page_copy_ns(struct ugm_device *dev, u64 *bytes)
 {
-	u32 most = 2 * (MEASURE_BYTES >> dev->block_shift), got, nr, i, round;
+	u32 most = 2 * (MEASURE_BYTES >> dev->block_shift), got, nr, i, round, other;
 	struct page **pages;
 	u64 began;
 	s64 ns = -ENOMEM;
@@ -228,6 +231,10 @@ s64 ugm_page_copy_ns(struct ugm_device *dev, u64 *bytes)
 			break;
 	}
 	nr = got / 2;
+	for (i = got; i > 1; i--) {
+		other = get_random_u32() % i;
+		swap(pages[i - 1], pages[other]);
+	}
 	/* The memory of a virtual machine may not be there before it is used. */
 	for (round = 0; nr && round < 2; round++) {
 		began = ktime_get_ns();
