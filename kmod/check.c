@@ -112,9 +112,9 @@ static void check_engine(struct census *c)
 		if (c->copies[t] != e->copies[t])
 			broken(c, "%s tier: %llu copies, the engine counts %llu", ugm_tier_name(t),
 			       c->copies[t], e->copies[t]);
-		if (c->spare[t] != e->spare[t].nr)
+		if (c->spare[t] != e->spares[t])
 			broken(c, "%s tier: %llu copies to spare, the engine has %llu",
-			       ugm_tier_name(t), c->spare[t], e->spare[t].nr);
+			       ugm_tier_name(t), c->spare[t], e->spares[t]);
 		if (e->used[t] > e->capacity[t])
 			broken(c, "%s tier: %llu of %llu blocks used", ugm_tier_name(t), e->used[t],
 			       e->capacity[t]);

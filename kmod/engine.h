@@ -170,8 +170,8 @@ struct ugm_engine;
  * struct ugm_block - unit of residency
  * @order: membership in the victim order of its home, if that is memory
  * @range: the range it belongs to
- * @spare: membership in the copies of a tier that can be given up; its key says
- *         when the block came to its home
+ * @arrival: its home's number of arrivals when it came there: blocks are in @order
+ *           by it
  * @transfer: the booked or running transfer, or NULL
  * @index: number within the range
  * @state: see "block states"
@@ -183,7 +183,7 @@ struct ugm_engine;
  */
 struct ugm_block {
 	struct list_head order;
-	struct ugm_heap_node spare;
+	u64 arrival;
 	struct ugm_range *range;
 	struct ugm_transfer *transfer;
 	u32 index;
@@ -463,8 +463,9 @@ struct ugm_engine_stats {
  * @capacity: blocks of each memory tier
  * @used: blocks of each tier in use, reservations of started moves included
  * @copies: of @used, those that are only copies, by tier
- * @spare: of @copies in memory tiers, those of blocks that live in memory, the
- *         oldest arrival first
+ * @spares: of @copies in memory tiers, those of blocks that live in memory
+ * @spare: by where the copy is, where the search for the oldest of them begins:
+ *         no block before it in the other tier's order has one; NULL: at the head
  * @arrivals: blocks that have come to a memory tier so far
  * @order: blocks of each memory tier in victim order (arena blocks are in none)
  * @cursor: where the search for a victim goes on, by tier and by whether a
@@ -496,7 +497,8 @@ struct ugm_engine {
 	u64 capacity[UGM_NR_TIERS];
 	u64 used[UGM_NR_TIERS];
 	u64 copies[UGM_NR_TIERS];
-	struct ugm_heap spare[UGM_NR_TIERS];
+	u64 spares[UGM_NR_TIERS];
+	struct list_head *spare[UGM_NR_TIERS];
 	u64 arrivals;
 	struct list_head order[UGM_NR_TIERS];
 	struct list_head *cursor[UGM_NR_TIERS][2];

@@ -66,12 +66,22 @@ static enum ugm_tier spare_of(const struct ugm_block *b)
 	}
 }
 
+static struct ugm_block *in_order(struct list_head *at)
+{
+	return list_entry(at, struct ugm_block, order);
+}
+
 static void add_spare(struct ugm_engine *e, struct ugm_block *b)
 {
 	enum ugm_tier tier = spare_of(b);
+	struct list_head **from = &e->spare[tier];
 
-	if (tier != UGM_TIER_NONE)
-		ugm_heap_push(&e->spare[tier], &b->spare, b->spare.key, 0);
+	if (tier == UGM_TIER_NONE)
+		return;
+	e->spares[tier]++;
+	if (*from == &e->order[ugm_state_home(b->state)] ||
+	    (*from && b->arrival < in_order(*from)->arrival))
+		*from = &b->order;
 }
 
 static void remove_spare(struct ugm_engine *e, struct ugm_block *b)
@@ -79,7 +89,7 @@ static void remove_spare(struct ugm_engine *e, struct ugm_block *b)
 	enum ugm_tier tier = spare_of(b);
 
 	if (tier != UGM_TIER_NONE)
-		ugm_heap_remove(&e->spare[tier], &b->spare);
+		e->spares[tier]--;
 }
 
 /**
@@ -94,7 +104,7 @@ void ugm_room_enter(struct ugm_engine *e, struct ugm_block *b)
 	if (b->range->arena)
 		return;
 	list_add_tail(&b->order, &e->order[ugm_state_home(b->state)]);
-	b->spare.key = ++e->arrivals;
+	b->arrival = ++e->arrivals;
 	add_spare(e, b);
 }
 
@@ -113,6 +123,9 @@ void ugm_room_leave(struct ugm_engine *e, struct ugm_block *b)
 	for (i = 0; i < 2; i++)
 		if (e->cursor[tier][i] == &b->order)
 			e->cursor[tier][i] = b->order.prev;
+	for (i = 0; i < UGM_NR_TIERS; i++)
+		if (e->spare[i] == &b->order)
+			e->spare[i] = b->order.next;
 	list_del_init(&b->order);
 	remove_spare(e, b);
 }
@@ -442,18 +455,31 @@ static bool evict(struct ugm_engine *e, enum ugm_tier tier,
 }
 
 /*
- * Of the blocks that live in memory and have a copy in a tier, the one that came
- * first. In memory that is asked for each frame; slots of flash seldom run out.
+ * Of the blocks that live in the other memory tier and have a copy in this one, the
+ * one that came first. That is asked for each frame, so the search goes on where
+ * the last one ended.
  */
+static struct ugm_block *oldest_spare(struct ugm_engine *e, enum ugm_tier tier)
+{
+	struct list_head *head = &e->order[tier == UGM_TIER_GPU ? UGM_TIER_HOST : UGM_TIER_GPU];
+	struct list_head *at = e->spare[tier] ?: head->next;
+
+	if (!e->spares[tier])
+		return NULL;
+	while (at != head && spare_of(in_order(at)) != tier)
+		at = at->next;
+	e->spare[tier] = at;
+	return at == head ? NULL : in_order(at);
+}
+
+/* The same for any tier; slots of flash seldom run out. */
 static struct ugm_block *oldest_copy(struct ugm_engine *e, enum ugm_tier tier)
 {
-	struct ugm_heap_node *first = e->spare[tier].root;
 	struct ugm_block *b;
 	unsigned int t;
 
 	if (ugm_tier_is_memory(tier))
-		return first ? container_of(first, struct ugm_block, spare) :
-			       NULL;
+		return oldest_spare(e, tier);
 	if (!e->copies[tier])
 		return NULL;
 	for (t = UGM_TIER_NONE + 1; t < UGM_TIER_FLASH; t++)

@@ -290,20 +290,22 @@ static void recount_block(struct host *h, struct test_block *tb,
 	recount_transfer(h, x, n);
 }
 
-/* What is given up first is the copy of the oldest arrival. */
-static void check_oldest(struct ugm_engine *e, unsigned int tier)
+/* Blocks are in order of arrival, and no copy is before where the search begins. */
+static void check_search(struct ugm_engine *e, enum ugm_tier tier)
 {
+	enum ugm_tier other = tier == UGM_TIER_GPU ? UGM_TIER_HOST :
+						     UGM_TIER_GPU;
+	bool begun = !e->spare[tier];
 	struct ugm_block *b;
-	unsigned int t;
+	u64 last = 0;
 
-	for (t = UGM_TIER_GPU; t < UGM_TIER_FLASH; t++)
-		list_for_each_entry(b, &e->order[t], order)
-			if (ugm_state_has_copy(b->state, tier)) {
-				assert_ptr_equal(e->spare[tier].root,
-						 &b->spare);
-				return;
-			}
-	assert_null(e->spare[tier].root);
+	list_for_each_entry(b, &e->order[other], order) {
+		assert_true(b->arrival > last);
+		last = b->arrival;
+		begun |= e->spare[tier] == &b->order;
+		assert_true(begun || !ugm_state_has_copy(b->state, tier));
+	}
+	assert_true(begun || e->spare[tier] == &e->order[other]);
 }
 
 static void check(struct host *h)
@@ -319,9 +321,9 @@ static void check(struct host *h)
 	for (t = UGM_TIER_GPU; t < UGM_NR_TIERS; t++) {
 		assert_int_equal(e->used[t], n.used[t]);
 		assert_int_equal(e->copies[t], n.copies[t]);
-		assert_int_equal(e->spare[t].nr, n.spare[t]);
+		assert_int_equal(e->spares[t], n.spare[t]);
 		if (ugm_tier_is_memory(t))
-			check_oldest(e, t);
+			check_search(e, t);
 		assert_int_equal(e->leaving[t], n.leaving[t]);
 		assert_int_equal(e->freeing[t], n.freeing[t]);
 		assert_int_equal(e->wanted[t], n.wanted[t]);

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * UGM-MODULE: none
+ *
+ * What the module needs for itself: a small part of what it manages, and nothing
+ * for addresses that nobody has used.
+ */
+#include "ugm_harness.h"
+
+/* All tiers get some of it: what the memory tiers have no room for is in flash. */
+#define POPULATED (240ULL << 20)
+#define TIERS	  "gpu_phys=$UGM_GPU_PHYS gpu_mem=96M host_mem=96M"
+
+UT_FIXTURE(metadata);
+UT_VARIANT(metadata, small_blocks, TIERS " block_size=4096");
+UT_VARIANT(metadata, large_blocks, TIERS " block_size=2M");
+
+/* The kernel's small objects, whoever they belong to. */
+static uint64_t slab_bytes(void)
+{
+	unsigned long long kib = 0;
+	char line[128];
+	FILE *f = fopen("/proc/meminfo", "re");
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "Slab: %llu", &kib) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return kib << 10;
+}
+
+static uint64_t tenthousandths(uint64_t bytes)
+{
+	return (bytes * 10000 + POPULATED - 1) / POPULATED;
+}
+
+TEST_F(metadata, of_a_populated_space)
+{
+	uint64_t most = self->d.block == 4096 ? 200 : 1, slab, i;
+	int64_t at = ut_alloc(&self->d, 1, POPULATED, 0);
+
+	ASSERT_LE(0, at);
+	slab = slab_bytes();
+	ASSERT_LT(0, slab);
+	for (i = 0; i < POPULATED; i += self->d.block)
+		ASSERT_EQ(0, ut_touch(self->d.gpu + at + i, true));
+	for (i = 0; i < POPULATED; i += self->d.block)
+		ASSERT_NE(UGM_TIER_ID_NONE, ut_tier(&self->d, (uint64_t)at + i));
+	slab = slab_bytes() - slab;
+	TH_LOG("of %llu bytes: %llu, all slabs grew by %lld", POPULATED,
+	       (unsigned long long)ut_stat(&self->d, "metadata.bytes"), (long long)slab);
+	EXPECT_GE(most, tenthousandths(ut_stat(&self->d, "metadata.bytes")));
+	/* The account is ours; the kernel's own has to agree, as far as it can. */
+	if (self->d.block == 4096)
+		EXPECT_GT(most + most / 2, tenthousandths(slab));
+}
+
+TEST_F(metadata, of_an_unpopulated_space)
+{
+	uint64_t before = ut_stat(&self->d, "metadata.bytes"), small, large;
+	int64_t at = ut_alloc(&self->d, 1, self->d.block, 0), huge;
+
+	ASSERT_LE(0, at);
+	small = ut_stat(&self->d, "metadata.bytes") - before;
+	huge = ut_alloc(&self->d, 2, 1ULL << 40, 0);
+	ASSERT_LE(0, huge);
+	large = ut_stat(&self->d, "metadata.bytes") - before - small;
+	EXPECT_EQ(small, large);
+	EXPECT_EQ(0, ut_free(&self->d, (uint64_t)huge));
+	EXPECT_EQ(before + small, ut_stat(&self->d, "metadata.bytes"));
+}
+
+TEST_HARNESS_MAIN
