@@ -206,7 +206,8 @@ static int plan(const struct ugm_layout *layout, struct ugm_schedule *s,
 		ret = try_settings(layout, p, &r, trials, &nr);
 	if (!ret)
 		ret = judge_trials(layout, p, trials, nr, s, &best_ns, err);
-	if (!ret && !good(layout, best_ns))
+	/* Good enough is not always as good. */
+	if (!ret && best_ns > layout->trace->ideal_ns)
 		ret = judge_g10(layout, s, &best_ns, err);
 	ugm_relaxation_free(r);
 	ugm_planner_free(p);
