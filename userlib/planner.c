@@ -358,7 +358,8 @@ static s64 host_reserve(const struct ugm_planner *p)
 	s64 blocks = (s64)(RESERVE_BYTES / p->layout->block_bytes);
 	s64 part = p->host_capacity / RESERVE_PART;
 
-	return blocks < part ? blocks : part;
+	return (s64)(p->set.reserve *
+		     (double)(blocks < part ? blocks : part));
 }
 
 /**

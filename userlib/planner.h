@@ -44,12 +44,18 @@ enum ugm_plan_guide {
  *             less, is left in hand
  * @clean_weight: a clean victim is preferred to a dirty one that is needed no
  *                more than this many times later
+ * @reserve: room in the host tier for what does not go as planned: so many times
+ *           the usual
+ * @headroom: victims leave when so much of a tier, or less, is left: what comes
+ *            back finds room at once
  */
 struct ugm_plan_setting {
 	u8 guide;
 	bool write_back;
 	double host_lead;
 	double clean_weight;
+	double reserve;
+	double headroom;
 };
 
 /* What a chunk is good for; chunks under way are in none of these classes. */

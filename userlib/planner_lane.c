@@ -422,13 +422,20 @@ static bool leave_anyway(struct ugm_planner *p, u64 over)
 	return false;
 }
 
+/* What a tier holds before victims leave. */
+static s64 full(const struct ugm_planner *p, s64 capacity)
+{
+	return capacity - (s64)(p->set.headroom * (double)capacity);
+}
+
 static void choose_out(struct ugm_planner *p)
 {
 	u64 from = p->waiting ? p->slot : p->slot + 1, over;
+	s64 most = full(p, p->capacity);
 
 	do {
 		over = ugm_curve_first_over(&p->gpu, from, p->slot + p->n,
-					    p->capacity);
+					    most);
 	} while (over < p->slot + p->n &&
 		 (leave_as_told(p, over) || leave_anyway(p, over)));
 	if (p->set.write_back &&
@@ -504,12 +511,13 @@ static void copy_to_flash(struct ugm_planner *p)
 
 static void choose_write(struct ugm_planner *p)
 {
+	s64 most = full(p, p->host_limit);
 	u64 over;
 	u32 chunk;
 
 	for (;;) {
 		over = ugm_curve_first_over(&p->host, p->slot + 1,
-					    p->slot + p->n, p->host_limit);
+					    p->slot + p->n, most);
 		if (over == p->slot + p->n)
 			break;
 		chunk = host_victim(p, over);
