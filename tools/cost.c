@@ -124,6 +124,9 @@ static void tell(const struct ugm_replay_options *o, const struct ugm_replay_rep
 			r->namespace_path, r->wear.read_units * UGM_DATA_UNIT_BYTES,
 			r->wear.written_units * UGM_DATA_UNIT_BYTES);
 	fputc('\n', stderr);
+	if (o->verify != UGM_VERIFY_NONE)
+		fprintf(stderr, "%s: %" PRIu64 " bytes of operands read and found as written\n", who,
+			r->verified_bytes);
 }
 
 /*

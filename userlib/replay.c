@@ -483,6 +483,7 @@ static int run(struct replay *r, struct ugm_output *launches, struct ugm_progres
 		return ugm_fail(err, ret, "device: %s", strerror(-ret));
 	for (i = 0; i < result->iterations && !ret; i++)
 		ret = iterate(r, i, &now_ns, launches, progress, result, err);
+	report->verified_bytes = r->contents.checked_bytes;
 	if (ret)
 		return ret;
 	ret = ugm_inexact(r->space, &result->inexact);

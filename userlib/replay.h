@@ -29,6 +29,7 @@ struct ugm_replay_options {
  * struct ugm_replay_report - what a replay can tell besides its result
  * @server_error: 0: the planner lane served; else why not, a negative errno
  * @server_signal: the signal that the flash server died of, or 0
+ * @verified_bytes: device bytes that were read and were what had been written
  * @traffic: what was moved in all iterations
  * @block_size: device bytes of a block
  * @namespace_path: the namespace
@@ -38,6 +39,7 @@ struct ugm_replay_options {
 struct ugm_replay_report {
 	int server_error;
 	int server_signal;
+	u64 verified_bytes;
 	struct ugm_traffic traffic;
 	u64 block_size;
 	char namespace_path[64];

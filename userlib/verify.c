@@ -90,6 +90,7 @@ int ugm_contents_init(struct ugm_contents *c, const struct ugm_layout *layout,
 
 	c->layout = layout;
 	c->verify = verify;
+	c->checked_bytes = 0;
 	c->tensors = calloc(layout->trace->nr_tensors, sizeof(*c->tensors));
 	if (!c->tensors)
 		return -ENOMEM;
@@ -192,6 +193,7 @@ static int visit(struct ugm_contents *c, u32 tensor, bool write, struct ugm_erro
 			ret = check_words(c, tensor, first, len, err);
 			if (ret)
 				return ret;
+			c->checked_bytes += len * WORD;
 		}
 	}
 	return 0;

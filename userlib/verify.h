@@ -28,11 +28,13 @@ struct ugm_content {
  * struct ugm_contents - what the memory of all tensors should hold
  * @layout: the tensors
  * @verify: how much is written and checked
+ * @checked_bytes: device bytes that held what they had to, so far
  * @tensors: by tensor
  */
 struct ugm_contents {
 	const struct ugm_layout *layout;
 	enum ugm_verify verify;
+	u64 checked_bytes;
 	struct ugm_content *tensors;
 };
 

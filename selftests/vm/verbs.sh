@@ -61,6 +61,14 @@ says "replays with them" "here.machine: GPU" 0 \
 	ugm run "$trace" --policy uvm --preset "$tmp/here.machine" $options --json "$tmp/r.json"
 says "to the same result" "" 0 test "$(json_value "$tmp/s.json" iteration_ns)" = \
 	"$(json_value "$tmp/r.json" iteration_ns)"
+# shellcheck disable=SC2086
+says "says how much was verified" "[1-9][0-9]* bytes of operands read and found as written" 0 \
+	ugm run "$trace" --policy uvm $options --verify full
+# shellcheck disable=SC2086
+says "of which samples are less" "" 0 test \
+	"$(ugm run "$trace" --policy uvm $options 2>&1 | sed -n 's/.* \([0-9]*\) bytes of operands.*/\1/p')" -lt \
+	"$(ugm run "$trace" --policy uvm $options --verify full 2>&1 |
+		sed -n 's/.* \([0-9]*\) bytes of operands.*/\1/p')"
 says "calibrate with too much" "allowed are multiples of 4096" 2 ugm calibrate --size 1G
 
 # A replay to look at, stopped in the middle.
