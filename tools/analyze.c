@@ -187,8 +187,7 @@ static void show(const struct analysis *a, const struct ugm_config *c)
 	       (double)(c->gpu_mem_bytes + c->host_mem_bytes) / 0x1p30);
 	printf("inactive        %9.1f%% of the memory alive, over time\n",
 	       a->inactive * 100);
-	printf("\n%" PRIu64 " inactive periods, %" PRIu64
-	       " of them around the end of the iteration\n",
+	printf("\ninactive periods: %" PRIu64 ", around the end of the iteration: %" PRIu64 "\n",
 	       a->periods, a->wrapping);
 	printf("%-10s  %8s  %12s  %21s  %21s\n", "length", "periods", "GiB",
 	       "longer than flash trip", "longer than host trip");
