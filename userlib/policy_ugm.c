@@ -31,7 +31,7 @@ static const struct ugm_plan_setting settings[] = {
 
 /* How many are replayed on the engine, and how many variations of the best. */
 #define REPLAYED 2
-#define VARIED	 12
+#define VARIED	 6
 /* Fewer for long traces: so many uses of tensors are replayed. */
 #define USES	 1500000
 /* A promise is kept but for so much. */
