@@ -170,8 +170,8 @@ struct ugm_engine;
  * struct ugm_block - unit of residency
  * @order: membership in the victim order of its home, if that is memory
  * @range: the range it belongs to
- * @arrival: its home's number of arrivals when it came there: blocks are in @order
- *           by it
+ * @arrival: number of its last coming to live in a memory tier, see
+ *           &ugm_engine.arrivals: blocks are in @order by it
  * @transfer: the booked or running transfer, or NULL
  * @index: number within the range
  * @state: see "block states"

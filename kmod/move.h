@@ -18,7 +18,8 @@ struct ugm_lease;
  * the move on the device's list of moves to do; ugm_transfer_perform(), called
  * without the engine mutex, does them: it copies between memory tiers, submits
  * bios (kernel lane), or hands them to the flash server (planner lane). Whoever
- * finishes one calls ugm_move_done(), from any context.
+ * finishes one calls ugm_move_done(), or ends many
+ * with ugm_move_end(), from any context.
  *
  * A move outlives its transfer where the model gives up (cancel) while I/O is
  * under way: the transfer's reference is dropped, the I/O's keeps frame and
