@@ -159,6 +159,10 @@ static int check_params(struct ugm_params *p)
 		       p->block_size);
 		return -EINVAL;
 	}
+	if (p->host_mem > total) {
+		pr_err("host_mem=%s: there are %llu bytes of memory\n", host_mem, total);
+		return -ENOMEM;
+	}
 	return 0;
 }
 

@@ -31,6 +31,7 @@ static const struct {
 	{ "gpu_mem=4G", -ENOMEM, "gpu_mem" },
 	{ "host_mem=1M", -EINVAL, "host_mem=1M" },
 	{ "host_mem=?", -EINVAL, "host_mem=?" },
+	{ "host_mem=1T", -ENOMEM, "host_mem=1T" },
 	/* These are zero, which means something else, modulo 2^64. */
 	{ "host_mem=16E", -EINVAL, "host_mem=16E" },
 	{ "host_mem=18446744073709551616", -EINVAL, "host_mem=18446744073709551616" },
