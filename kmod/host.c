@@ -33,19 +33,29 @@
 #define TRIM_DELAY HZ
 
 /*
- * Who a page is charged to; NULL: whoever comes. It is kept in the index while
- * the page is on the list, and in the then unused list entry while it is used:
- * since 6.18 a fault that finds an index beyond the end of the file enters small
- * pages.
+ * Who a page is charged to; 0: whoever comes. A cgroup's serial number is never
+ * given again, its address may be. It is kept in the index while the page is on
+ * the list, and in the then unused list entry while it is used: since 6.18 a
+ * fault that finds an index beyond the end of the file enters small pages. The
+ * list entry's lowest bit marks tail pages, so it stays 0.
  */
+static pgoff_t owner_of(struct mem_cgroup *memcg)
+{
+#ifdef CONFIG_MEMCG
+	if (memcg)
+		return memcg->css.serial_nr << 1;
+#endif
+	return 0;
+}
+
 static void set_owner(struct page *page, struct mem_cgroup *memcg)
 {
-	page_folio(page)->index = (pgoff_t)memcg;
+	page_folio(page)->index = owner_of(memcg);
 }
 
 static bool owned_by(struct page *page, struct mem_cgroup *memcg)
 {
-	return !page_folio(page)->index || page_folio(page)->index == (pgoff_t)memcg;
+	return !page_folio(page)->index || page_folio(page)->index == owner_of(memcg);
 }
 
 static void begin_use(struct page *page)
