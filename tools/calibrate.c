@@ -164,7 +164,7 @@ static int write_machine(const struct measure *m, const struct calibrate_options
 	if (ugm_output_open(&out, o->output, &err))
 		return complain(EXIT_FAILED, "%s", err.text);
 	fprintf(out.file,
-		"# ugm-machine 1\n"
+		"# ugm-machine %d\n"
 		"# %s with %s: %" PRIu64 " rounds of %" PRIu64 " blocks of %" PRIu64 " bytes\n"
 		"pcie-bw %" PRIu64 "\n"
 		"flash-read-bw %" PRIu64 "\n"
@@ -172,8 +172,8 @@ static int write_machine(const struct measure *m, const struct calibrate_options
 		"gpu-latency-ns %" PRIu64 "\n"
 		"flash-latency-ns %" PRIu64 "\n"
 		"fault-ns %" PRIu64 "\n",
-		device_path(m->device), m->info.namespace_path, o->rounds, m->blocks, m->unit,
-		l->gpu_bytes_per_s, l->in_bytes_per_s[UGM_TIER_FLASH],
+		MACHINE_VERSION, device_path(m->device), m->info.namespace_path, o->rounds,
+		m->blocks, m->unit, l->gpu_bytes_per_s, l->in_bytes_per_s[UGM_TIER_FLASH],
 		l->out_bytes_per_s[UGM_TIER_FLASH], l->gpu_latency_ns, l->flash_latency_ns,
 		l->fault_ns);
 	return ugm_output_commit(&out, &err) ? complain(EXIT_FAILED, "%s", err.text) : EXIT_DONE;

@@ -130,7 +130,7 @@ static int read_machine(const char *path, struct ugm_config *config, struct ugm_
 	struct ugm_text file;
 	int ret;
 
-	ret = ugm_text_open(&file, path, err);
+	ret = ugm_text_open(&file, path, "ugm-machine", MACHINE_VERSION, err);
 	while (!ret) {
 		ret = ugm_text_next(&file, err);
 		if (ret <= 0)

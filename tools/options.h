@@ -20,6 +20,9 @@
  * uses, and says in rules what is of use only together with something else.
  */
 
+/* Of machine files; what would be read otherwise needs another. */
+#define MACHINE_VERSION 1
+
 /**
  * struct option_spec - an option
  * @name: its name, without the dashes

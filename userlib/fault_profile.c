@@ -100,7 +100,7 @@ int ugm_fault_profile_read(const struct ugm_trace *trace, struct ugm_fault_times
 		free(path);
 		return ugm_fail(err, -ENOMEM, "%s: no memory", trace->path);
 	}
-	ret = ugm_text_open(&text, path, err);
+	ret = ugm_text_open(&text, path, NULL, 0, err);
 	if (!ret)
 		ret = read_lines(&text, trace, *times, err);
 	ugm_text_close(&text);

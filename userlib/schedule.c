@@ -305,7 +305,7 @@ int ugm_schedule_read(const char *path, const struct ugm_trace *trace,
 	int ret;
 
 	ugm_schedule_init(s);
-	ret = ugm_text_open(&t, path, err);
+	ret = ugm_text_open(&t, path, "ugm-schedule", UGM_SCHEDULE_VERSION, err);
 	while (!ret && (ret = ugm_text_next(&t, err)) > 0) {
 		if (!strcmp(t.words[0], "at"))
 			ret = read_hint(&t, trace, s, err);
@@ -358,7 +358,7 @@ int ugm_schedule_write(const struct ugm_schedule *s,
 	ret = ugm_output_open(&o, path, err);
 	if (ret)
 		return ret;
-	fprintf(o.file, "# ugm-schedule 1\n");
+	fprintf(o.file, "# ugm-schedule %d\n", UGM_SCHEDULE_VERSION);
 	for (i = 0; i < ARRAY_SIZE(rules); i++) {
 		v = *((const u8 *)&s->opt + rules[i].offset);
 		fprintf(o.file, "option %s %s\n", rules[i].name,

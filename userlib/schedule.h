@@ -25,6 +25,9 @@
  * a launch of the next iteration.
  */
 
+/* Of the file's format; what would be read otherwise needs another. */
+#define UGM_SCHEDULE_VERSION 1
+
 /**
  * struct ugm_schedule_hint - a hint of a schedule
  * @at: launch at whose begin it acts, 0..n-1

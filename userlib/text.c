@@ -7,7 +7,9 @@
 
 #include "array.h"
 #include "text.h"
+#include "units.h"
 
+#define BLANKS " \t\r\f\v"
 #define CHUNK (1U << 16)
 
 static int read_all(struct ugm_text *t, gzFile file, struct ugm_error *err)
@@ -47,12 +49,16 @@ static int read_all(struct ugm_text *t, gzFile file, struct ugm_error *err)
  * ugm_text_open() - read a text file into memory
  * @t: filled; ugm_text_close() it whatever is returned
  * @path: file, plain or gzip, or "-" for the standard input; must stay
+ * @format: what the comment with its version calls the format; must stay. NULL: it
+ *          has no versions
+ * @version: the newest version that is known
  * @err: why not
  *
  * Context: may sleep.
  * Return: 0, or a negative errno.
  */
-int ugm_text_open(struct ugm_text *t, const char *path, struct ugm_error *err)
+int ugm_text_open(struct ugm_text *t, const char *path, const char *format, u64 version,
+		  struct ugm_error *err)
 {
 	bool standard = !strcmp(path, "-");
 	gzFile file;
@@ -60,6 +66,8 @@ int ugm_text_open(struct ugm_text *t, const char *path, struct ugm_error *err)
 
 	memset(t, 0, sizeof(*t));
 	t->path = standard ? "(standard input)" : path;
+	t->format = format;
+	t->version = version;
 	fd = standard ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return ugm_fail(err, -errno, "%s: %s", t->path,
@@ -88,16 +96,43 @@ static int add_word(struct ugm_text *t, char *word)
 	return 0;
 }
 
+/*
+ * A version, where the line is a comment that tells one. Other comments may well
+ * begin with the name of the format: a version begins with a digit.
+ */
+static int check_version(struct ugm_text *t, const char *line, struct ugm_error *err)
+{
+	const char *p = line + strspn(line, BLANKS);
+	char version[32];
+	size_t n;
+	u64 v;
+
+	if (!t->format || *p++ != '#')
+		return 0;
+	p += strspn(p, BLANKS);
+	n = strcspn(p, BLANKS);
+	if (n != strlen(t->format) || strncmp(p, t->format, n))
+		return 0;
+	p += n + strspn(p + n, BLANKS);
+	if (*p < '0' || *p > '9')
+		return 0;
+	snprintf(version, sizeof(version), "%.*s", (int)strcspn(p, BLANKS), p);
+	if (ugm_decimal(version, &v) && v && v <= t->version)
+		return 0;
+	return ugm_text_fail(t, err, "%s of version %s: known are 1 to %llu", t->format, version,
+			     (unsigned long long)t->version);
+}
+
 /* Cut the line into words, where it lies. */
 static int split(struct ugm_text *t, char *p)
 {
 	for (;;) {
-		p += strspn(p, " \t\r\f\v");
+		p += strspn(p, BLANKS);
 		if (!*p || *p == '#')
 			return 0;
 		if (add_word(t, p))
 			return -ENOMEM;
-		p += strcspn(p, " \t\r\f\v");
+		p += strcspn(p, BLANKS);
 		if (!*p)
 			return 0;
 		*p++ = '\0';
@@ -129,9 +164,12 @@ int ugm_text_next(struct ugm_text *t, struct ugm_error *err)
 		if (strlen(line) != (size_t)(end - line))
 			return ugm_text_fail(t, err, "a NUL byte: not a text file");
 		t->next = (size_t)(end - t->data) + 1;
+		if (!t->begun && check_version(t, line, err))
+			return -EINVAL;
 		if (split(t, line))
 			return ugm_fail(err, -ENOMEM, "%s: no memory", t->path);
 	} while (!t->nr_words);
+	t->begun = true;
 	return 1;
 }
 

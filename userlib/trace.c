@@ -418,7 +418,7 @@ int ugm_trace_read(const char *path, struct ugm_trace **trace,
 	r.trace = calloc(1, sizeof(*r.trace));
 	if (!r.trace)
 		return ugm_fail(err, -ENOMEM, "%s: no memory", path);
-	ret = ugm_text_open(&r.text, path, err);
+	ret = ugm_text_open(&r.text, path, "ugm-trace", UGM_TRACE_VERSION, err);
 	if (!ret) {
 		r.trace->path = strdup(path);
 		r.trace->name = name_of(path);

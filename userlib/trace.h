@@ -12,6 +12,7 @@
  * they run, each with the tensors it reads and writes. A file of it is text,
  * may be compressed with gzip, and may have comments ('#')::
  *
+ *     # ugm-trace 1
  *     tensor <id> <bytes> <global|intermediate> <name>
  *     kernel <index> <duration_ns> <name> in=<ids> out=<ids> workspace=<bytes>
  *
@@ -20,6 +21,8 @@
  * the largest of the file + 1 + the number of the workspace.
  */
 
+/* Of the file's format; what would be read otherwise needs another. */
+#define UGM_TRACE_VERSION 1
 /* As many as one launch can name (UGM_IOC_LAUNCH). */
 #define UGM_TRACE_MAX_OPERANDS 4096
 /* Bytes of all tensors together: far from overflow in every sum. */

@@ -76,7 +76,7 @@ void ugm_trace_writer_kernel(struct ugm_trace_writer *w,
 /**
  * ugm_trace_writer_save() - write the trace to a file
  * @w: writer; only ugm_trace_writer_close() may follow
- * @comment: first line of the file, without '#' and newline
+ * @comment: second line of the file, without '#' and newline
  * @path: file, or "-" for the standard output
  * @err: why not
  *
@@ -99,7 +99,7 @@ int ugm_trace_writer_save(struct ugm_trace_writer *w, const char *comment,
 	ret = ugm_output_open(&o, path, err);
 	if (ret)
 		return ret;
-	fprintf(o.file, "# %s\n", comment);
+	fprintf(o.file, "# ugm-trace %d\n# %s\n", UGM_TRACE_VERSION, comment);
 	fprintf(o.file,
 		"# tensors=%" PRIu32 " kernels=%" PRIu32 " compute_ns=%" PRIu64
 		" tensor_bytes=%" PRIu64 " global_bytes=%" PRIu64 "\n",

@@ -74,6 +74,16 @@ bad_machine "pcie-bw 1e9 2e9" "'pcie-bw' takes one value"
 bad_machine "fault-ns -1" "fault-ns: '-1' is not a whole number"
 refuses "Is a directory" simulate t.trace --policy uvm --preset .
 
+# A format that is newer than the command is not guessed at.
+for format in schedule trace machine; do
+	echo "# ugm-$format 2" > new.$format
+done
+says_newer="of version 2: known are 1 to 1"
+refuses "new.schedule:1: ugm-schedule $says_newer" simulate t.trace --schedule new.schedule
+refuses "new.trace:1: ugm-trace $says_newer" simulate new.trace --policy uvm
+refuses "new.machine:1: ugm-machine $says_newer" simulate t.trace --policy uvm --preset new.machine
+check "what is written tells its version" grep -qx '# ugm-trace 1' t.trace
+
 # No option is ignored.
 echo "# ugm-schedule 1" > s.sched
 refuses "--replan needs --noise" simulate t.trace --policy g10 --replan

@@ -141,6 +141,43 @@ static void says_what_is_wrong(void **unused)
 	assert_non_null(strstr(err.text, ":2: option clean is given twice"));
 }
 
+/* A version is told by a first comment, or not at all. */
+static void knows_its_version(void **unused)
+{
+	static const char *const known[] = {
+		"# ugm-schedule 1\n",
+		"#ugm-schedule\t1\n",
+		"# by hand\n\n# ugm-schedule 1 of 3\n",
+		"# ugm-schedule for tests\n",
+		"# ugm-schedules 2\n",
+		"option clean drop\n# ugm-schedule 2\n",
+		"option clean drop # ugm-schedule 2\n",
+	};
+	static const struct {
+		const char *text;
+		const char *says;
+	} unknown[] = {
+		{ "# ugm-schedule 2\n", ":1: ugm-schedule of version 2: known are 1 to 1" },
+		{ "\n# by hand\n \t# ugm-schedule 3 \r\n", ":3: ugm-schedule of version 3:" },
+		{ "# ugm-schedule 0", ":1: ugm-schedule of version 0:" },
+		{ "# ugm-schedule 1.1\n", "version 1.1:" },
+		{ "# ugm-schedule 18446744073709551617\n", "version 18446744073709551617:" },
+	};
+	struct ugm_schedule s;
+	struct ugm_error err;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(known); i++) {
+		if (read_text(known[i], &s, &err))
+			fail_msg("'%s' says '%s'", known[i], err.text);
+		ugm_schedule_free(&s);
+	}
+	for (i = 0; i < ARRAY_SIZE(unknown); i++)
+		if (read_text(unknown[i].text, &s, &err) != -EINVAL ||
+		    !strstr(err.text, unknown[i].says))
+			fail_msg("'%s' says '%s'", unknown[i].text, err.text);
+}
+
 /* What is written is read back, hint by hint. */
 static void round_trip(void **unused)
 {
@@ -328,6 +365,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads),
 		cmocka_unit_test(says_what_is_wrong),
+		cmocka_unit_test(knows_its_version),
 		cmocka_unit_test(round_trip),
 		cmocka_unit_test(sorts_stably),
 		cmocka_unit_test(rounds_to_blocks),

@@ -8,7 +8,7 @@
 #include "trace.h"
 
 static const char good[] =
-	"# a comment\n"
+	"# ugm-trace 1\n# a comment\n"
 	"tensor 5 8192 global weight\n"
 	"tensor 2 4096 intermediate x # and one here\n"
 	"\n"
