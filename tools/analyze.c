@@ -65,9 +65,10 @@ struct analysis {
 	double host_byte_ns;
 };
 
-static u64 trip_ns(u64 bytes, u64 bytes_per_s, u64 latency_ns)
+/* The largest tensor over the slowest link takes more ns than a u64 holds. */
+static unsigned __int128 trip_ns(u64 bytes, u64 bytes_per_s, u64 latency_ns)
 {
-	return latency_ns + (u64)((double)bytes * 1e9 / (double)bytes_per_s);
+	return latency_ns + (unsigned __int128)bytes * 1000000000 / bytes_per_s;
 }
 
 static void add_period(struct analysis *a, const struct ugm_vitality *v,

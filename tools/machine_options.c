@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "options.h"
@@ -45,10 +44,9 @@ static int option_overlap(const char *what, const char *text, void *target, stru
 
 static int option_factor(const char *what, const char *text, void *target, struct ugm_error *err)
 {
-	char *end;
-	double f = strtod(text, &end);
+	double f;
 
-	if (end == text || *end || !(f > 0 && f <= 100))
+	if (!ugm_real(text, strlen(text), &f) || !(f > 0 && f <= 100))
 		return ugm_fail(err, -EINVAL, "%s '%s': allowed are numbers over 0, up to 100",
 				what, text);
 	*(double *)target = f;
@@ -57,10 +55,9 @@ static int option_factor(const char *what, const char *text, void *target, struc
 
 static int option_noise(const char *what, const char *text, void *target, struct ugm_error *err)
 {
-	char *end;
-	double share = strtod(text, &end);
+	double share;
 
-	if (end == text || *end || !(share >= 0 && share < 1))
+	if (!ugm_real(text, strlen(text), &share) || !(share < 1))
 		return ugm_fail(err, -EINVAL, "%s '%s': allowed are numbers from 0 to under 1",
 				what, text);
 	*(double *)target = share;

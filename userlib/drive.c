@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <math.h>
-#include <stdlib.h>
 
 #include "drive.h"
+#include "units.h"
 
 /* From the makers' data sheets; the first is the default, Z-NAND as in G10. */
 static const struct ugm_drive drives[] = {
@@ -27,8 +27,8 @@ static const struct ugm_drive drives[] = {
 int ugm_drive_find(const char *text, struct ugm_drive *drive,
 		   struct ugm_error *err)
 {
+	size_t len = text ? strcspn(text, ":") : 0;
 	unsigned int i;
-	char *end;
 
 	for (i = 0; i < ARRAY_SIZE(drives); i++) {
 		if (text && strcmp(text, drives[i].name))
@@ -37,15 +37,11 @@ int ugm_drive_find(const char *text, struct ugm_drive *drive,
 		return 0;
 	}
 	drive->name = text;
-	drive->capacity_bytes = strtod(text, &end);
-	if (end != text && *end == ':') {
-		drive->endurance_bytes = strtod(end + 1, &end);
-		if (!*end && drive->capacity_bytes > 0 &&
-		    drive->endurance_bytes > 0 &&
-		    isfinite(drive->capacity_bytes) &&
-		    isfinite(drive->endurance_bytes))
-			return 0;
-	}
+	if (text[len] && ugm_real(text, len, &drive->capacity_bytes) &&
+	    ugm_real(text + len + 1, strlen(text + len + 1), &drive->endurance_bytes) &&
+	    drive->capacity_bytes > 0 && drive->endurance_bytes > 0 &&
+	    isfinite(drive->capacity_bytes) && isfinite(drive->endurance_bytes))
+		return 0;
 	return ugm_fail(err, -EINVAL,
 			"drive '%s': allowed are %s, %s, %s, or CAPACITY:ENDURANCE in bytes",
 			text, drives[0].name, drives[1].name, drives[2].name);

@@ -29,12 +29,16 @@ static void name_track(FILE *f, int pid, int tid, const char *kind,
 		pid, tid, kind, name);
 }
 
+/* Microseconds, as these files count, without losing a nanosecond. */
+#define US_FORMAT "%" PRIu64 ".%03" PRIu64
+#define US_OF(ns) (ns) / 1000, (ns) % 1000
+
 static void slice(FILE *f, int pid, int tid, u64 begin_ns, u64 end_ns,
 		  const char *name)
 {
-	fprintf(f, "{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"name\":",
-		pid, tid, (double)begin_ns / 1e3,
-		(double)(end_ns - begin_ns) / 1e3);
+	fprintf(f, "{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":" US_FORMAT ",\"dur\":" US_FORMAT
+		   ",\"name\":",
+		pid, tid, US_OF(begin_ns), US_OF(end_ns - begin_ns));
 	ugm_json_print_text(f, name);
 }
 
@@ -84,8 +88,9 @@ static void write_launch(FILE *f, const struct ugm_trace *t,
 			   "}},\n", k, stall);
 	}
 	for (tier = UGM_TIER_GPU; tier < UGM_NR_TIERS; tier++)
-		fprintf(f, "{\"ph\":\"C\",\"pid\":%d,\"tid\":0,\"ts\":%.3f,\"name\":\"%s\",\"args\":{\"bytes\":%" PRIu64
-			   "}},\n", PID_MEMORY, (double)l->end_ns / 1e3,
+		fprintf(f, "{\"ph\":\"C\",\"pid\":%d,\"tid\":0,\"ts\":" US_FORMAT
+			   ",\"name\":\"%s\",\"args\":{\"bytes\":%" PRIu64
+			   "}},\n", PID_MEMORY, US_OF(l->end_ns),
 			ugm_tier_name(tier), l->used_bytes[tier]);
 }
 

@@ -109,6 +109,21 @@ exits 0 "what it names fits" simulate t.trace --policy uvm --gpu-mem "${fits:-0}
 exits 1 "an arena that is too large" simulate t.trace --policy uvm --gpu-mem 160M --scale 64 --block-size 256K
 says "fits"
 
+# No number is rounded, and none overflows: a double has no 2^53 + 1.
+odd=9007199254740993
+printf 'kernel 0 %s a in= out= workspace=0\nkernel 1 1 b in= out= workspace=0\n' $odd > odd.trace
+exits 0 "long kernels" simulate odd.trace --policy uvm --iterations 1 --json odd.json --perfetto odd.perfetto
+check "their time as it is" grep -q '"ideal_ns": 9007199254740994,' odd.json
+check "and in a timeline" grep -q '"ts":9007199254740.993,"dur":0.001,"name":"b"' odd.perfetto
+exits 0 "a GPU with an odd number of bytes" simulate odd.trace --policy uvm --gpu-mem $odd --json odd.json
+check "has that number" grep -q "\"gpu_mem_bytes\": $odd," odd.json
+printf '%s\n' "tensor 0 $((1 << 60)) global w" "kernel 0 1 a in=0 out= workspace=0" \
+	"kernel 1 100000 b in= out= workspace=0" "kernel 2 1 c in=0 out= workspace=0" > huge.trace
+exits 0 "analyze a tensor of 2^60 bytes" analyze huge.trace --flash-read-bw 1e6 --flash-write-bw 1e6 --json
+cp .out a.json
+check "which takes long to come" json a.json \
+	'sum(l["longer_than_flash_round_trip"] for l in d["periods_by_length"]) == 0'
+
 # Comparisons.
 exits 0 "compare" compare t.trace again.trace --policies ideal,uvm,deepum "${machine[@]}" --csv
 check "a line each, and a head" test "$(wc -l < .out)" = 7

@@ -145,9 +145,17 @@ refuses "--gpu-mem: '40X' is not a size" simulate t.trace --policy uvm --gpu-mem
 refuses "--gpu-mem: '-1' is not a size" simulate t.trace --policy uvm --gpu-mem -1
 refuses "--gpu-mem: '' is not a size" simulate t.trace --policy uvm --gpu-mem=
 refuses "is not a number of bytes" simulate t.trace --policy uvm --gpu-mem 0.3
+refuses "is not a number of bytes" simulate t.trace --policy uvm --gpu-mem 1.00000000000000000001G
+refuses "--gpu-mem: 1152921504606846977: allowed are 0 to 1152921504606846976" simulate t.trace \
+	--policy uvm --gpu-mem 1152921504606846977
 refuses "--host-mem: 9999999T" simulate t.trace --policy uvm --host-mem 9999999T
 refuses "--pcie-bw: '16GB' is not a bandwidth" simulate t.trace --policy uvm --pcie-bw 16GB
 refuses "--flash-read-bw: 0: allowed are" simulate t.trace --policy uvm --flash-read-bw 0
+for text in nan inf 0x1p-1 " 0.5" "" 0.5x -0.5 1e999; do
+	refuses "--noise '$text': allowed" simulate t.trace --policy uvm "--noise=$text"
+	refuses "--target-factor '$text': allowed" simulate t.trace --policy g10 "--target-factor=$text"
+	refuses "drive '$text:1e15': allowed" simulate t.trace --policy uvm "--drive=$text:1e15"
+done
 refuses "--overlap: 'half' is not one of: full, none" simulate t.trace --policy uvm --overlap half
 refuses "--scale: 0: allowed" simulate t.trace --policy uvm --scale 0
 refuses "--scale: '2.5' is not a whole number" simulate t.trace --policy uvm --scale 2.5
