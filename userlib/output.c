@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,7 +19,7 @@
 /* What is printed on the standard output; ugm_output_standard() */
 static struct ugm_output standard;
 
-/* Files with a temporary one, for a signal that ends the process. */
+/* Files whose temporary one has a name, for a signal that ends the process. */
 static struct ugm_output *volatile unfinished;
 
 static void on_signal(int sig)
@@ -56,6 +57,7 @@ static void forget(struct ugm_output *o)
 		*at = o->next;
 	free(o->temporary);
 	o->temporary = NULL;
+	o->named = false;
 }
 
 /* A stream forgets the reason of a failed write: it is kept here. */
@@ -154,23 +156,76 @@ end:
 	return at ? 0 : ugm_fail(err, -ENOMEM, "%s: no memory", path);
 }
 
+/* From now on a signal that ends the process removes it. */
+static void remember(struct ugm_output *o)
+{
+	o->next = unfinished;
+	unfinished = o;
+}
+
+/*
+ * What has no name is gone with the process, whatever ends that. Not every
+ * filesystem has it, and to give it a name takes /proc.
+ */
+static bool open_nameless(struct ugm_output *o)
+{
+	const char *slash = strrchr(o->path, '/');
+	char *folder = slash ? strndup(o->path, (size_t)(slash - o->path) + 1) : strdup(".");
+
+	if (folder)
+		o->fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+	free(folder);
+	if (o->fd < 0)
+		return false;
+	snprintf(o->proc, sizeof(o->proc), "/proc/self/fd/%d", o->fd);
+	/* Whether the name will do, too, is better known before the work than after. */
+	if (!access(o->proc, F_OK) && access(o->temporary, F_OK) && errno == ENOENT)
+		return true;
+	close(o->fd);
+	o->fd = -1;
+	return false;
+}
+
+static bool open_named(struct ugm_output *o)
+{
+	o->fd = mkostemp(o->temporary, O_CLOEXEC);
+	if (o->fd < 0)
+		return false;
+	o->named = true;
+	remember(o);
+	return true;
+}
+
+/* Return: 0 or an errno. */
+static int give_name(struct ugm_output *o)
+{
+	char *random = o->temporary + strlen(o->path) + 1;
+	unsigned int n;
+
+	remember(o);
+	do {
+		if (getrandom(&n, sizeof(n), 0) < 0)
+			return errno;
+		snprintf(random, strlen(random) + 1, "%06x", n & 0xffffff);
+		o->named = !linkat(AT_FDCWD, o->proc, AT_FDCWD, o->temporary, AT_SYMLINK_FOLLOW);
+	} while (!o->named && errno == EEXIST);
+	return o->named ? 0 : errno;
+}
+
 static int open_temporary(struct ugm_output *o, mode_t mode, struct ugm_error *err)
 {
 	if (asprintf(&o->temporary, "%s.XXXXXX", o->path) < 0) {
 		o->temporary = NULL;
 		return ugm_fail(err, -ENOMEM, "%s: no memory", o->path);
 	}
-	o->fd = mkostemp(o->temporary, O_CLOEXEC);
-	if (o->fd < 0) {
+	if (!open_nameless(o) && !open_named(o)) {
 		int error = errno;
 
 		free(o->temporary);
 		o->temporary = NULL;
 		return ugm_fail(err, -error, "%s: cannot write: %s", o->path, strerror(error));
 	}
-	o->next = unfinished;
-	unfinished = o;
-	/* mkostemp() makes it private; give it what open() would have. */
+	/* It is private so far; give it what open() would have. */
 	fchmod(o->fd, mode);
 	return 0;
 }
@@ -255,6 +310,8 @@ int ugm_output_commit(struct ugm_output *o, struct ugm_error *err)
 
 	if (!error && o->temporary && fsync(o->fd))
 		error = errno;
+	if (!error && o->temporary && !o->named)
+		error = give_name(o);
 	if (o->file != stdout)
 		fclose(o->file);
 	o->file = NULL;
@@ -284,7 +341,7 @@ void ugm_output_discard(struct ugm_output *o)
 	/* One that was never opened is all zero. */
 	if (o->path && o->fd >= 0)
 		close(o->fd);
-	if (o->temporary)
+	if (o->named)
 		unlink(o->temporary);
 	forget(o);
 	free(o->path);
