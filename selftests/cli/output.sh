@@ -134,7 +134,10 @@ def begin():
         signal.signal(sig, signal.SIG_DFL)
 def written(pid):
     fds = f"/proc/{pid}/fd/"
-    return any(os.path.realpath(fds + fd).startswith(os.getcwd() + "/i/") for fd in os.listdir(fds))
+    try:
+        return any(os.readlink(fds + fd).startswith(os.getcwd() + "/i/") for fd in os.listdir(fds))
+    except FileNotFoundError: # closed between the two
+        return False
 command = [sys.argv[1], "simulate", "t.trace", "--policy", "uvm", "--iterations", "1000000",
            "--launches", "i/log"]
 p = subprocess.Popen(command, preexec_fn=begin)
