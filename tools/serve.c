@@ -53,6 +53,7 @@ int cmd_serve(int argc, char **argv)
 	};
 	struct sigaction sa = { .sa_handler = on_signal };
 	struct ugm_serve_totals t = { 0 };
+	struct ugm_ioc_info info = {};
 	struct ugm_lane_file *lane;
 	const char *device;
 	struct ugm *space;
@@ -77,6 +78,8 @@ int cmd_serve(int argc, char **argv)
 	sigaction(SIGTERM, &sa, NULL);
 	sigaction(SIGINT, &sa, NULL);
 	ret = ugm_lane_open(space, s.space, (uint32_t)s.lease_ms, &lane);
+	if (ret == -ENOTBLK)
+		ugm_info(space, &info);
 	/* Our own space was only a way to ask; the lane file is enough. */
 	ugm_close(space);
 	if (ret == -EBUSY)
@@ -85,6 +88,10 @@ int cmd_serve(int argc, char **argv)
 	if (ret == -ENOENT)
 		return complain(EXIT_USAGE, "%s: --space %" PRIu64 ": no such space (ugm stat)",
 				device_path(device), s.space);
+	if (ret == -ENOTBLK)
+		return complain(EXIT_FAILED,
+				"%s: %.64s: not the namespace that is attached, whose name it has",
+				device_path(device), info.namespace_path);
 	if (ret)
 		return device_failed(device, "lane", ret);
 	ret = ugm_serve(lane, (unsigned int)s.depth, &stop, &t);

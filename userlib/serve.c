@@ -23,10 +23,13 @@
 #include <liburing.h>
 #include <linux/fs.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "device.h"
@@ -149,6 +152,43 @@ static uint32_t piece_of(int flash)
 	return sectors << 9 > 4096 ? (sectors << 9) / 4096 * 4096 : 4096;
 }
 
+/* The number of the block device that the kernel calls @name; 0: of none. */
+static dev_t number_of(const char *name)
+{
+	unsigned int major, minor;
+	dev_t number = 0;
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/sys/class/block/%s/dev", name);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	if (fscanf(f, "%u:%u", &major, &minor) == 2)
+		number = makedev(major, minor);
+	fclose(f);
+	return number;
+}
+
+/*
+ * The kernel tells the namespace by its name in /dev, which is the caller's: in a
+ * container, or after somebody's mknod, another device may be there, and would be
+ * written to.
+ */
+static int open_flash(const char *path)
+{
+	int fd = open(path, O_RDWR | O_DIRECT | O_CLOEXEC);
+	int ret = fd < 0 ? -errno : fd;
+	struct stat st;
+
+	if (!(fd < 0 ? stat(path, &st) : fstat(fd, &st)) && S_ISBLK(st.st_mode) &&
+	    st.st_rdev == number_of(strrchr(path, '/') + 1))
+		return ret;
+	if (fd >= 0)
+		close(fd);
+	return -ENOTBLK;
+}
+
 int ugm_lane_open(struct ugm *space, uint64_t id, uint32_t timeout_ms,
 		  struct ugm_lane_file **lane)
 {
@@ -168,9 +208,9 @@ int ugm_lane_open(struct ugm *space, uint64_t id, uint32_t timeout_ms,
 		return -ENOMEM;
 	l->fd = -1;
 	info.namespace_path[sizeof(info.namespace_path) - 1] = '\0';
-	l->flash = open(info.namespace_path, O_RDWR | O_DIRECT | O_CLOEXEC);
+	l->flash = open_flash(info.namespace_path);
 	if (l->flash < 0) {
-		ret = -errno;
+		ret = l->flash;
 		goto fail;
 	}
 	l->piece = piece_of(l->flash);

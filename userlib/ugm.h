@@ -429,7 +429,8 @@ int ugm_detach(struct ugm *space);
  * @timeout_ms: how long a lease may last; 0: 1000
  * @lane: out
  *
- * Return: 0, -EPERM, -EBUSY (it has one), -ENODEV (no namespace).
+ * Return: 0, -EPERM, -EBUSY (it has one), -ENODEV (no namespace), -ENOTBLK
+ * (something else has its name in /dev).
  */
 int ugm_lane_open(struct ugm *space, uint64_t id, uint32_t timeout_ms,
 		  struct ugm_lane_file **lane);

@@ -89,6 +89,14 @@ says "the server's pid" '"lane_pid": [1-9]' 0 ugm stat --json
 says "map" "GGG" 0 ugm map
 says "map as JSON" '"tier": "gpu"' 0 ugm map --space "$space" --json
 says "a space has one server" "has a flash server" 1 ugm serve --space "$space"
+mknod "$tmp/loop" b 7 0
+echo data > "$tmp/file"
+for other in "$tmp/loop" "$tmp/file" /dev/null; do
+	mount --bind "$other" "$namespace"
+	says "${other##*/} in the namespace's place" "$namespace: not the namespace that is attached" 1 \
+		ugm serve --space "$space"
+	umount "$namespace"
+done
 says "detach in use" "hold data" 1 ugm detach
 says "calibrate in use" "another space holds memory" 1 ugm calibrate
 says "hint to no such space" "no such space" 2 ugm hint --space 999999 --op evict --tag 5 --tier host
