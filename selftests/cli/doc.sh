@@ -162,4 +162,27 @@ if command -v mandoc >/dev/null; then
 else
 	skip "man pages are well formed" "no mandoc"
 fi
+
+# What Debian is told of licences is what the files say.
+cat > copyright.py <<'END'
+import fnmatch, re, subprocess, sys
+top = sys.argv[1]
+rules = re.findall(r"^Files: (.*)\nCopyright: .*\nLicense: (.*)$",
+                   open(top + "/Documentation/licenses/copyright").read(), re.M)
+short = {"GPL-2.0 or MIT": "GPL-2.0 OR MIT",
+         "GPL-2.0 with Linux-syscall-note or MIT": "(GPL-2.0 WITH Linux-syscall-note) OR MIT"}
+wrong = []
+for name in subprocess.check_output(["git", "-C", top, "ls-files"], text=True).split():
+    with open(f"{top}/{name}", errors="replace") as f:
+        said = re.search(r"SPDX-License-Identifier: (.*?)(?: \*/| -->)?$", "".join(f.readlines()[:3]), re.M)
+    told = [l for files, l in rules if any(fnmatch.fnmatch(name, p) for p in files.split())][-1]
+    if said and said[1] != short.get(told, told):
+        wrong.append(f"{name}: {said[1]}, not {told}")
+sys.exit("\n".join(wrong) or 0)
+END
+if git -C "$top" ls-files >/dev/null 2>&1; then
+	check "the copyright file tells each file's licence" python3 copyright.py "$top"
+else
+	skip "the copyright file tells each file's licence" "not a git checkout"
+fi
 done_testing
