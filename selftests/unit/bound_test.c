@@ -4,13 +4,12 @@
  * every schedule of a few hints. Blocks of 1 MiB; a block takes 1 ms on a flash
  * link and 0.1 ms on the GPU link.
  */
-#include "unit.h"
+#include "traces.h"
 
 #include "policy.h"
 #include "relaxation.h"
 #include "simulate.h"
 
-#define MIB	   (1ULL << 20)
 /* The last ones must take the same: then it goes on like that. */
 #define ITERATIONS 6
 #define STEADY	   3
@@ -24,16 +23,8 @@ static u32 below(u32 limit)
 
 static struct ugm_config machine(u64 gpu_blocks, u64 host_blocks)
 {
-	struct ugm_config c;
+	struct ugm_config c = machine_of(gpu_blocks, host_blocks);
 
-	ugm_config_preset(&c, NULL, NULL);
-	c.gpu_mem_bytes = gpu_blocks * MIB;
-	c.host_mem_bytes = host_blocks * MIB;
-	c.flash_read_bytes_per_s = MIB * 1000;
-	c.flash_write_bytes_per_s = MIB * 1000;
-	c.pcie_bytes_per_s = MIB * 10000;
-	c.scale = 256;
-	c.block_size = 4096;
 	c.iterations = ITERATIONS;
 	c.overlap = below(2) ? UGM_OVERLAP_NONE : UGM_OVERLAP_FULL;
 	return c;
@@ -43,9 +34,6 @@ static struct ugm_config machine(u64 gpu_blocks, u64 host_blocks)
 static struct ugm_trace *random_trace(u32 tensors, u32 kernels, u32 blocks,
 				      u32 max_ns)
 {
-	struct ugm_trace *t;
-	struct ugm_error err;
-	const char *path;
 	char *text;
 	size_t len;
 	FILE *f = open_memstream(&text, &len);
@@ -66,13 +54,7 @@ static struct ugm_trace *random_trace(u32 tensors, u32 kernels, u32 blocks,
 			fprintf(f, "%u", (first + in + below(2)) % tensors);
 		fprintf(f, " workspace=0\n");
 	}
-	fclose(f);
-	path = text_file(text, len);
-	if (ugm_trace_read(path, &t, &err))
-		fail_msg("%s\n%s", err.text, text);
-	unlink(path);
-	free(text);
-	return t;
+	return trace_of_stream(f, &text);
 }
 
 static u64 bound_of(const struct ugm_trace *t, const struct ugm_config *c)
@@ -333,16 +315,14 @@ static void version_by_version(void **unused)
 		"kernel 5 1000 d in=2 out=2 workspace=0\n"
 		"kernel 6 1000 d in=3 out=3 workspace=0\n";
 	struct ugm_config c = machine(10, 12);
-	struct ugm_trace *t;
+	struct ugm_trace *t = trace_of(text);
 	struct ugm_error err;
-	const char *path = text_file(text, sizeof(text) - 1);
 	struct ugm_relaxation *r;
 	struct ugm_layout *l;
 	u32 pieces;
 
-	if (ugm_trace_read(path, &t, &err) || ugm_layout_make(t, &c, &l, &err))
+	if (ugm_layout_make(t, &c, &l, &err))
 		fail_msg("%s", err.text);
-	unlink(path);
 	for (pieces = 3; pieces <= t->nr_kernels; pieces++) {
 		assert_int_equal(ugm_relaxation_make(l, pieces, &r), 0);
 		assert_int_equal(ugm_relaxation_solve(r, 1e6), 0);
@@ -364,15 +344,13 @@ static void most_in_use(void **unused)
 				   "kernel 1 10000 b in=1 out= workspace=0\n"
 				   "kernel 2 10000 c in=0 out= workspace=0\n";
 	struct ugm_config c = machine(4, 12);
-	const char *path = text_file(text, sizeof(text) - 1);
+	struct ugm_trace *t = trace_of(text);
 	struct ugm_relaxation *r;
 	struct ugm_layout *l;
-	struct ugm_trace *t;
 	struct ugm_error err;
 
-	if (ugm_trace_read(path, &t, &err) || ugm_layout_make(t, &c, &l, &err))
+	if (ugm_layout_make(t, &c, &l, &err))
 		fail_msg("%s", err.text);
-	unlink(path);
 	assert_int_equal(ugm_relaxation_make(l, 1, &r), 0);
 	assert_int_equal(r->checkpoints[r->nr_intervals - 1] / 2, 1);
 	ugm_relaxation_free(r);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Traces on machines: blocks, tails, the arena, and what does not fit. */
-#include "unit.h"
+#include "traces.h"
 
 #include "layout.h"
 
@@ -17,11 +17,7 @@ static struct ugm_trace *trace;
 
 static int set_up(void **unused)
 {
-	const char *path = text_file(text, strlen(text));
-	struct ugm_error err;
-
-	assert_int_equal(ugm_trace_read(path, &trace, &err), 0);
-	unlink(path);
+	trace = trace_of(text);
 	return 0;
 }
 

@@ -3,15 +3,13 @@
  * What a plan and a bound depend on: trace, machine and settings, but not how
  * fast the machine is that plans.
  */
-#include "unit.h"
+#include "traces.h"
 
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <time.h>
 
 #include "policy.h"
-
-#define MIB (1ULL << 20)
 
 /* The clocks of this process: each reading is so much later than the last. */
 static long seconds_per_reading;
@@ -59,9 +57,6 @@ clock_t clock(void)
  */
 static struct ugm_trace *layers(u32 nr)
 {
-	struct ugm_trace *t;
-	struct ugm_error err;
-	const char *path;
 	char *text;
 	size_t len;
 	FILE *f = open_memstream(&text, &len);
@@ -78,27 +73,16 @@ static struct ugm_trace *layers(u32 nr)
 	for (i = nr; i-- > 0;)
 		fprintf(f, "kernel %u 2500000 b in=%u,%u out=%u workspace=0\n",
 			2 * nr - 1 - i, 2 * i, 2 * i + 1, 2 * i);
-	fclose(f);
-	path = text_file(text, len);
-	if (ugm_trace_read(path, &t, &err))
-		fail_msg("%s\n%s", err.text, text);
-	unlink(path);
-	free(text);
-	return t;
+	return trace_of_stream(f, &text);
 }
 
 static struct ugm_config machine(void)
 {
-	struct ugm_config c;
+	struct ugm_config c = machine_of(12, 24);
 
-	ugm_config_preset(&c, NULL, NULL);
-	c.gpu_mem_bytes = 12 * MIB;
-	c.host_mem_bytes = 24 * MIB;
 	c.flash_read_bytes_per_s = MIB * 400;
 	c.flash_write_bytes_per_s = MIB * 400;
 	c.pcie_bytes_per_s = MIB * 2000;
-	c.scale = 256;
-	c.block_size = 4096;
 	return c;
 }
 

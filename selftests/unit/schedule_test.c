@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The schedule reader and writer, and the blocks that hints are about. */
-#include "unit.h"
+#include "traces.h"
 
 #include "layout.h"
 #include "policy.h"
@@ -19,12 +19,10 @@ static struct ugm_layout *layout;
 
 static int set_up(void **unused)
 {
-	const char *path = text_file(trace_text, strlen(trace_text));
 	struct ugm_config config;
 	struct ugm_error err;
 
-	assert_int_equal(ugm_trace_read(path, &trace, &err), 0);
-	unlink(path);
+	trace = trace_of(trace_text);
 	ugm_config_preset(&config, NULL, NULL);
 	config.block_size = 4096;
 	assert_int_equal(ugm_config_check(&config, &err), 0);

@@ -6,41 +6,11 @@
  * and 100,000 ns on the GPU link, flash adds 20,000 ns, a fault batch (1 MiB)
  * 45,000 ns.
  */
-#include "unit.h"
+#include "traces.h"
 
 #include "launch_log.h"
 #include "policy.h"
 #include "simulate.h"
-
-#define MIB (1ULL << 20)
-
-static struct ugm_config machine(u64 gpu_blocks, u64 host_blocks)
-{
-	struct ugm_config c;
-
-	ugm_config_preset(&c, NULL, NULL);
-	c.gpu_mem_bytes = gpu_blocks * MIB;
-	c.host_mem_bytes = host_blocks * MIB;
-	c.flash_read_bytes_per_s = MIB * 1000;
-	c.flash_write_bytes_per_s = MIB * 1000;
-	c.pcie_bytes_per_s = MIB * 10000;
-	c.scale = 256;
-	c.block_size = 4096;
-	c.iterations = 1;
-	return c;
-}
-
-static struct ugm_trace *trace_of(const char *text)
-{
-	const char *path = text_file(text, strlen(text));
-	struct ugm_trace *t;
-	struct ugm_error err;
-
-	if (ugm_trace_read(path, &t, &err))
-		fail_msg("%s", err.text);
-	unlink(path);
-	return t;
-}
 
 /* Replay @trace under @schedule (text); the last word is the result's. */
 static int simulate(const char *trace, const char *schedule,
@@ -92,7 +62,7 @@ static const char one_block[] =
 /* Batch at 45,000, flash link, GPU link, latency. The next time it is there. */
 static void one_fetch(void **unused)
 {
-	struct ugm_config c = machine(8, 8);
+	struct ugm_config c = machine_of(8, 8);
 
 	c.iterations = 2;
 	EXPECT(one_block, "", &c, 1165000, 1000);
@@ -108,7 +78,7 @@ static void pipeline(void **unused)
 	static const char three[] =
 		"tensor 1 3145728 global w\n"
 		"kernel 0 1000 k in=1 out= workspace=0\n";
-	struct ugm_config c = machine(8, 8);
+	struct ugm_config c = machine_of(8, 8);
 
 	EXPECT(two, "", &c, 45000 + 2 * 1000000 + 100000 + 20000);
 
@@ -136,7 +106,7 @@ static const char three_tensors[] =
  */
 static void eviction(void **unused)
 {
-	struct ugm_config c = machine(2, 8);
+	struct ugm_config c = machine_of(2, 8);
 
 	c.iterations = 2;
 	EXPECT(three_tensors, "", &c, 2000 + 100000, 3 * 245000);
@@ -144,7 +114,7 @@ static void eviction(void **unused)
 	       3 * 246000);
 
 	/* Without host memory it goes over both links to flash. */
-	c = machine(2, 0);
+	c = machine_of(2, 0);
 	EXPECT(three_tensors, "", &c, 2000 + 100000 + 1000000 + 20000);
 }
 
@@ -160,7 +130,7 @@ static void dead_data(void **unused)
 	static const char keep[] =
 		"option dead keep\n"
 		"at 1 discard 1 0 0\nat 2 discard 2 0 0\nat 0 discard 3 0 0\n";
-	struct ugm_config c = machine(2, 8);
+	struct ugm_config c = machine_of(2, 8);
 
 	c.iterations = 2;
 	EXPECT(three_tensors, lazy, &c, 3000, 3000);
@@ -178,7 +148,7 @@ static void clean_victims(void **unused)
 		"kernel 0 1000 k0 in=1 out= workspace=0\n"
 		"kernel 1 1000 k1 in=2 out= workspace=0\n"
 		"kernel 2 1000 k2 in=3 out= workspace=0\n";
-	struct ugm_config c = machine(2, 8);
+	struct ugm_config c = machine_of(2, 8);
 
 	/* The eviction is chosen when the batch is queued, at 45,000. */
 	EXPECT(text, "option clean drop\n", &c, 3 * 1165000);
@@ -196,7 +166,7 @@ static void fault_batches(void **unused)
 		"tensor 1 1048576 global a\n"
 		"tensor 2 262144 global b\n"
 		"kernel 0 5000000 k in=2,1 out= workspace=0\n";
-	struct ugm_config c = machine(64, 8);
+	struct ugm_config c = machine_of(64, 8);
 	char text[256];
 
 	c.scale = 64; /* blocks of 256 KiB: 250,000 and 25,000 ns */
@@ -216,7 +186,7 @@ static void planned_moves(void **unused)
 		"tensor 2 1048576 intermediate x\n"
 		"kernel 0 %d k0 in= out=2 workspace=0\n"
 		"kernel 1 1000 k1 in=1 out= workspace=0\n";
-	struct ugm_config c = machine(8, 8);
+	struct ugm_config c = machine_of(8, 8);
 	char trace[256];
 
 	snprintf(trace, sizeof(trace), text, 5000000);
@@ -242,7 +212,7 @@ static void recalled(void **unused)
 	static const char queued[] =
 		"option demand off\n"
 		"at 1 evict 1 0 0 flash\nat 1 prefetch 1 0 0 gpu need=3\n";
-	struct ugm_config c = machine(8, 8);
+	struct ugm_config c = machine_of(8, 8);
 
 	EXPECT(text, started, &c, 5052000);
 	EXPECT(text, queued, &c, 5052000);
@@ -255,7 +225,7 @@ static void hints_wrap_around(void **unused)
 		"tensor 1 1048576 global a\n"
 		"kernel 0 1000 k0 in=1 out= workspace=0\n"
 		"kernel 1 5000000 k1 in= out= workspace=0\n";
-	struct ugm_config c = machine(8, 8);
+	struct ugm_config c = machine_of(8, 8);
 
 	c.iterations = 3;
 	/*
@@ -270,7 +240,7 @@ static void hints_wrap_around(void **unused)
 
 static void demand_off(void **unused)
 {
-	struct ugm_config c = machine(8, 8);
+	struct ugm_config c = machine_of(8, 8);
 	struct ugm_result r;
 	struct ugm_error err;
 
@@ -283,7 +253,7 @@ static void demand_off(void **unused)
 /* More than fits beside what is pinned: an error, not a hang. */
 static void stuck(void **unused)
 {
-	struct ugm_config c = machine(2, 8);
+	struct ugm_config c = machine_of(2, 8);
 	struct ugm_result r;
 	struct ugm_error err;
 
@@ -296,7 +266,7 @@ static void stuck(void **unused)
 
 static void traffic(void **unused)
 {
-	struct ugm_config c = machine(2, 8);
+	struct ugm_config c = machine_of(2, 8);
 	struct ugm_result r;
 	struct ugm_error err;
 
@@ -316,7 +286,7 @@ static void deterministic(void **unused)
 {
 	char *text = NULL, log[2][64] = { "/tmp/ugm-unit-log0",
 					  "/tmp/ugm-unit-log1" };
-	struct ugm_config c = machine(48, 40);
+	struct ugm_config c = machine_of(48, 40);
 	u64 seed = 11, i, length[2];
 	const struct ugm_policy *p;
 	static char data[2][1 << 17];
@@ -375,7 +345,7 @@ static void deterministic(void **unused)
 /* Links carry what they can: no iteration is shorter than its traffic. */
 static void conserves(void **unused)
 {
-	struct ugm_config c = machine(2, 8);
+	struct ugm_config c = machine_of(2, 8);
 	struct ugm_result r;
 	struct ugm_error err;
 	u64 in;

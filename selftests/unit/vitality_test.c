@@ -2,27 +2,13 @@
 /* Vitality, G10's scheduler, noise and wear against what is worked out by hand. */
 #include <math.h>
 
-#include "unit.h"
+#include "traces.h"
 
 #include "drive.h"
 #include "g10.h"
 #include "noise.h"
 #include "policy.h"
 #include "vitality.h"
-
-#define MIB (1ULL << 20)
-
-static struct ugm_trace *trace_of(const char *text)
-{
-	const char *path = text_file(text, strlen(text));
-	struct ugm_trace *t;
-	struct ugm_error err;
-
-	if (ugm_trace_read(path, &t, &err))
-		fail_msg("%s", err.text);
-	unlink(path);
-	return t;
-}
 
 /* A weight, an activation that is idle for two kernels, a short-lived one. */
 static const char small[] =
