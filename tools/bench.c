@@ -29,11 +29,9 @@
 #include "options.h"
 #include "progress.h"
 
-#define MAX_ROUNDS 99
 #define DEPTH 32
 #define PIECE (2u << 20)
 #define DEFAULT_SIZE (256u << 20)
-#define SIZE_NOT_GIVEN UINT64_MAX
 #define FAULT_PAGE 4096u
 /* What is worth moving through the module: a part of what can at best be. */
 #define MOVE_TARGET 0.8
@@ -43,7 +41,7 @@
 /**
  * struct bench_options - options of the verb
  * @rounds: how often each figure is measured
- * @size: bytes a round moves
+ * @size: bytes a round moves; 0: the usual
  * @json: as JSON
  */
 struct bench_options {
@@ -55,8 +53,8 @@ struct bench_options {
 #define BENCH(field) offsetof(struct bench_options, field)
 
 static const struct option_spec options[] = {
-	{ "rounds", "N", option_count, BENCH(rounds), false, "rounds of each measurement (7)" },
-	{ "size", "SIZE", option_size, BENCH(size), false,
+	{ "rounds", "N", option_rounds, BENCH(rounds), false, "rounds of each measurement (7)" },
+	{ "size", "SIZE", option_length, BENCH(size), false,
 	  "bytes a round moves (at most half of the GPU tier; 256M, or that)" },
 	{ "json", NULL, NULL, BENCH(json), false, "print JSON" },
 	{}
@@ -75,11 +73,6 @@ struct bench {
 	u64 size;
 	struct json_object *answer;
 };
-
-static u64 bytes_per_s(u64 bytes, u64 ns)
-{
-	return ns ? (u64)((double)bytes * 1e9 / (double)ns) : 0;
-}
 
 static void add_number(struct json_object *o, const char *name, double v)
 {
@@ -116,14 +109,6 @@ static void answer(struct bench *b, const char *name, const char *unit, double v
 	}
 }
 
-/* There and back between the GPU tier and another. */
-static int round_trip(struct bench *b, u32 tier, u64 *out_ns, u64 *in_ns)
-{
-	int ret = measure_move(&b->m, 0, b->m.blocks, tier, out_ns);
-
-	return ret ? ret : measure_move(&b->m, 0, b->m.blocks, UGM_TIER_ID_GPU, in_ns);
-}
-
 /* The kernel's memcpy of as much as a round moves; false: it cannot be asked. */
 static bool kernel_copies(struct bench *b, u64 *bytes, u64 *ns)
 {
@@ -148,15 +133,15 @@ static int bench_moves(struct bench *b)
 			bytes = b->size;
 			ns = bench_copy_ns(bytes);
 		}
-		ret = round_trip(b, UGM_TIER_ID_HOST, &out_ns, &in_ns);
+		ret = measure_round_trip(&b->m, 0, b->m.blocks, UGM_TIER_ID_HOST, &out_ns, &in_ns);
 		if (ret)
-			return device_failed(b->m.device, "moves between GPU and host", ret);
+			return measure_failed(&b->m, UGM_TIER_ID_HOST, ret);
 		/* The first round warms up. */
 		if (!i)
 			continue;
-		samples_add(&copy, bytes_per_s(bytes, ns));
-		samples_add(&out, bytes_per_s(b->size, out_ns));
-		samples_add(&in, bytes_per_s(b->size, in_ns));
+		samples_add(&copy, measure_rate(bytes, ns));
+		samples_add(&out, measure_rate(b->size, out_ns));
+		samples_add(&in, measure_rate(b->size, in_ns));
 	}
 	answer(b, "gpu_to_host", "bytes_per_s", samples_median(&out), copier, samples_median(&copy),
 	       MOVE_TARGET);
@@ -189,7 +174,7 @@ static int io_one(const struct bench_region *r, unsigned int i, bool write, stru
 			return 0;
 	} else {
 		ret = bench_io_loop(r, write, ios[i].block, DEPTH, &ns);
-		bw = bytes_per_s(r->len, ns);
+		bw = measure_rate(r->len, ns);
 	}
 	if (ret)
 		return complain(EXIT_FAILED, "%s of %s: %s", ios[i].name, r->path, strerror(-ret));
@@ -246,13 +231,13 @@ static int bench_flash(struct bench *b, const struct bench_region *spare)
 		ret = io_round(b, spare, &next, i ? writes : NULL, i ? reads : NULL);
 		if (ret)
 			return ret;
-		ret = round_trip(b, UGM_TIER_ID_FLASH, &out_ns, &in_ns);
+		ret = measure_round_trip(&b->m, 0, b->m.blocks, UGM_TIER_ID_FLASH, &out_ns, &in_ns);
 		if (ret)
-			return device_failed(b->m.device, "moves between GPU and flash", ret);
+			return measure_failed(&b->m, UGM_TIER_ID_FLASH, ret);
 		if (!i)
 			continue;
-		samples_add(&out, bytes_per_s(b->size, out_ns));
-		samples_add(&in, bytes_per_s(b->size, in_ns));
+		samples_add(&out, measure_rate(b->size, out_ns));
+		samples_add(&in, measure_rate(b->size, in_ns));
 	}
 	flash_answer(b, "gpu_to_flash", &out, writes);
 	flash_answer(b, "flash_to_gpu", &in, reads);
@@ -342,28 +327,6 @@ static int attach_part(const char *device, const char *path, u64 len)
 	return ret;
 }
 
-static int size_of_round(struct bench *b, const char *device, const struct ugm_ioc_info *info)
-{
-	u64 most = info->gpu_frames / 2 * info->block_size / PIECE * PIECE;
-	u64 spare = info->flash_slots / 2 * info->block_size;
-
-	b->size = b->o->size;
-	if (b->size == SIZE_NOT_GIVEN)
-		b->size = most < DEFAULT_SIZE ? most : DEFAULT_SIZE;
-	if (!most)
-		return complain(EXIT_FAILED, "%s: its GPU tier is smaller than 4M",
-				device_path(device));
-	if (!b->size || b->size % PIECE || b->size > most)
-		return complain(EXIT_USAGE,
-				"--size %" PRIu64 ": allowed are multiples of 2M up to %" PRIu64
-				", half of the GPU tier",
-				b->size, most);
-	if (spare < b->size)
-		return complain(EXIT_FAILED, "%s has %" PRIu64 " bytes: twice --size is needed",
-				info->namespace_path, 2 * spare);
-	return EXIT_DONE;
-}
-
 /*
  * Half of the namespace is set aside meanwhile: what the baselines write must not
  * hit a slot.
@@ -378,18 +341,17 @@ static int bench(struct bench *b, const char *device)
 	ret = device_open(device, &space);
 	if (ret)
 		return ret;
-	ret = ugm_info(space, &info);
+	ret = measure_info(space, device, &info);
 	ugm_close(space);
 	if (ret)
-		return device_failed(device, "info", ret);
-	if (!(info.flags & UGM_INFO_ATTACHED))
-		return complain(EXIT_FAILED, "%s: no namespace is attached: ugm attach NAMESPACE",
-				device_path(device));
-	ret = size_of_round(b, device, &info);
+		return ret;
+	info.flash_slots /= 2;
+	b->size = b->o->size;
+	ret = measure_size(device, &info, PIECE, DEFAULT_SIZE, &b->size);
 	if (ret)
 		return ret;
 	spare.path = info.namespace_path;
-	spare.len = info.flash_slots / 2 * info.block_size;
+	spare.len = info.flash_slots * info.block_size;
 	spare.offset = spare.len;
 	ret = attach_part(device, spare.path, spare.len);
 	if (ret)
@@ -412,7 +374,7 @@ static int bench(struct bench *b, const char *device)
  */
 int cmd_bench(int argc, char **argv)
 {
-	struct bench_options o = { .rounds = 7, .size = SIZE_NOT_GIVEN };
+	struct bench_options o = { .rounds = 7 };
 	const struct option_group groups[] = { { options, &o }, {} };
 	const struct usage usage = {
 		.synopsis = "[DEVICE]",
@@ -422,17 +384,12 @@ int cmd_bench(int argc, char **argv)
 		.max_operands = 1,
 	};
 	struct bench b = { .o = &o };
-	char **operands, *device;
-	int nr, ret;
+	const char *device;
+	int ret;
 
-	ret = options_parse(&usage, argc, argv, &operands, &nr);
+	ret = options_parse_one(&usage, argc, argv, &device);
 	if (ret != OPTIONS_GO_ON)
 		return ret;
-	device = nr ? operands[0] : NULL;
-	free(operands);
-	if (o.rounds > MAX_ROUNDS)
-		return complain(EXIT_USAGE, "--rounds %" PRIu64 ": allowed are 1 to %d", o.rounds,
-				MAX_ROUNDS);
 	b.answer = json_object_new_object();
 	ret = bench(&b, device);
 	if (!ret && o.json)

@@ -15,11 +15,9 @@
 #include "device.h"
 #include "measure.h"
 #include "output.h"
-#include "units.h"
 
-#define MAX_ROUNDS 99
 /* Blocks that are moved and touched one by one in a round. */
-#define SINGLES	   8
+#define SINGLES 8
 
 /**
  * struct calibrate_options - options of the verb
@@ -37,15 +35,10 @@ struct calibrate_options {
 
 #define CALIBRATE(field) offsetof(struct calibrate_options, field)
 
-static int option_rounds(const char *what, const char *text, void *target, struct ugm_error *err)
-{
-	return ugm_parse_u64(what, text, 1, MAX_ROUNDS, target, err);
-}
-
 static const struct option_spec options[] = {
 	{ "rounds", "N", option_rounds, CALIBRATE(rounds), false,
 	  "rounds of each measurement (5)" },
-	{ "size", "SIZE", option_size, CALIBRATE(size), false,
+	{ "size", "SIZE", option_length, CALIBRATE(size), false,
 	  "bytes a round moves (half of the GPU tier, or what the others have room for)" },
 	{ "o", "FILE", option_string, CALIBRATE(output), false,
 	  "where the machine file goes (the standard output)" },
@@ -91,17 +84,13 @@ static int round_trips(struct measure *m, u32 tier, struct path_times *t, bool c
 	u64 ns[5] = {}, i, singles = m->blocks < SINGLES ? m->blocks : SINGLES;
 	int ret;
 
-	ret = measure_move(m, 0, m->blocks, tier, &ns[0]);
-	if (!ret)
-		ret = measure_move(m, 0, m->blocks, UGM_TIER_ID_GPU, &ns[1]);
+	ret = measure_round_trip(m, 0, m->blocks, tier, &ns[0], &ns[1]);
 	if (!ret && counts) {
 		samples_add(&t->out, ns[0]);
 		samples_add(&t->in, ns[1]);
 	}
 	for (i = 0; i < singles && !ret; i++) {
-		ret = measure_move(m, i, 1, tier, &ns[2]);
-		if (!ret)
-			ret = measure_move(m, i, 1, UGM_TIER_ID_GPU, &ns[3]);
+		ret = measure_round_trip(m, i, 1, tier, &ns[2], &ns[3]);
 		if (!ret)
 			ret = measure_move(m, i, 1, tier, &ns[4]);
 		if (ret || !counts)
@@ -111,11 +100,6 @@ static int round_trips(struct measure *m, u32 tier, struct path_times *t, bool c
 		samples_add(&t->touch, measure_touch(m, i));
 	}
 	return ret;
-}
-
-static u64 per_s(u64 bytes, u64 ns)
-{
-	return ns ? (u64)((double)bytes * 1e9 / (double)ns) : 0;
 }
 
 /* What is left of a time when the links had their part of it. */
@@ -134,11 +118,11 @@ static void evaluate(const struct measure *m, struct path_times *t, struct links
 	u32 tier;
 
 	for (tier = UGM_TIER_HOST; tier < UGM_NR_TIERS; tier++) {
-		l->out_bytes_per_s[tier] = per_s(bytes, samples_median(&t[tier].out));
-		l->in_bytes_per_s[tier] = per_s(bytes, samples_median(&t[tier].in));
+		l->out_bytes_per_s[tier] = measure_rate(bytes, samples_median(&t[tier].out));
+		l->in_bytes_per_s[tier] = measure_rate(bytes, samples_median(&t[tier].in));
 	}
 	l->gpu_bytes_per_s =
-		per_s(2 * bytes, samples_median(&host->out) + samples_median(&host->in));
+		measure_rate(2 * bytes, samples_median(&host->out) + samples_median(&host->in));
 	one = (samples_median(&host->one_out) + samples_median(&host->one_in)) / 2;
 	l->gpu_latency_ns = besides(one, m->unit, l->gpu_bytes_per_s, 0);
 	/* In the model a move to flash takes its turn on the GPU link too. */
@@ -212,12 +196,8 @@ static int calibrate(struct measure *m, const struct calibrate_options *o, struc
 		/* The first round warms up. */
 		for (i = 0; i <= o->rounds; i++) {
 			ret = round_trips(m, tier, &times[tier], i);
-			if (ret == -EAGAIN)
-				return complain(EXIT_FAILED,
-						"%s: not all blocks went to the %s tier",
-						device_path(m->device), ugm_tier_name(tier));
 			if (ret)
-				return device_failed(m->device, ugm_tier_name(tier), ret);
+				return measure_failed(m, tier, ret);
 		}
 	}
 	evaluate(m, times, l);

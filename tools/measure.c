@@ -7,6 +7,7 @@
 #include "device.h"
 #include "measure.h"
 #include "progress.h"
+#include "units.h"
 
 /* The real clock and all the memory there is. */
 static int set_machine(struct measure *m)
@@ -29,41 +30,75 @@ static int set_machine(struct measure *m)
 	return ret;
 }
 
-static int check_size(struct measure *m, u64 bytes)
+/**
+ * measure_info() - what a device is, which must have a namespace
+ * @space: of the device, open
+ * @device: device node, or NULL
+ * @info: out
+ *
+ * Return: an exit status.
+ */
+int measure_info(struct ugm *space, const char *device, struct ugm_ioc_info *info)
 {
-	u64 most = m->info.gpu_frames / 2;
+	int ret = ugm_info(space, info);
 
-	if (most > m->info.host_limit)
-		most = m->info.host_limit;
-	if (most > m->info.flash_slots - m->info.flash_used)
-		most = m->info.flash_slots - m->info.flash_used;
+	if (ret)
+		return device_failed(device, "info", ret);
+	if (!(info->flags & UGM_INFO_ATTACHED))
+		return complain(EXIT_FAILED, "%s: no namespace is attached: ugm attach NAMESPACE",
+				device_path(device));
+	return EXIT_DONE;
+}
+
+/**
+ * measure_size() - is there room for what is to be moved?
+ * @device: device node, or NULL
+ * @info: of the device
+ * @unit: bytes come in multiples of this, which is one of a block, or a block
+ *        one of it
+ * @usual: bytes where none are asked for, or less if there is no room for them
+ * @bytes: in: what is asked for, or 0; out: what is moved
+ *
+ * Return: an exit status.
+ */
+int measure_size(const char *device, const struct ugm_ioc_info *info, u64 unit, u64 usual,
+		 u64 *bytes)
+{
+	u64 flash = info->flash_slots > info->flash_used ? info->flash_slots - info->flash_used : 0;
+	u64 most = info->gpu_frames / 2;
+
+	if (most > info->host_limit)
+		most = info->host_limit;
+	if (most > flash)
+		most = flash;
+	if (unit < info->block_size)
+		unit = info->block_size;
+	most = most * info->block_size / unit * unit;
 	if (!most)
-		return complain(EXIT_FAILED, "%s: a tier has no room (ugm info)",
-				device_path(m->device));
-	m->blocks = bytes ? bytes / m->unit : most;
-	if (!m->blocks || m->blocks > most || bytes % m->unit)
+		return complain(EXIT_FAILED, "%s: a tier has no room for %" PRIu64
+				" bytes (ugm info)", device_path(device), unit);
+	if (!*bytes)
+		*bytes = usual < most ? usual : most;
+	if (*bytes > most || *bytes % unit)
 		return complain(EXIT_USAGE,
 				"--size %" PRIu64 ": allowed are multiples of %" PRIu64
-				", a block, up to %" PRIu64
+				" up to %" PRIu64
 				", which half of the GPU tier and the others have room for",
-				bytes, m->unit, most * m->unit);
+				*bytes, unit, most);
 	return EXIT_DONE;
 }
 
 static int prepare(struct measure *m, u64 bytes)
 {
 	void *p;
-	int ret = ugm_info(m->space, &m->info);
+	int ret = measure_info(m->space, m->device, &m->info);
 
-	if (ret)
-		return device_failed(m->device, "info", ret);
-	m->unit = m->info.block_size;
-	if (!(m->info.flags & UGM_INFO_ATTACHED))
-		return complain(EXIT_FAILED, "%s: no namespace is attached: ugm attach NAMESPACE",
-				device_path(m->device));
-	ret = check_size(m, bytes);
+	if (!ret)
+		ret = measure_size(m->device, &m->info, m->info.block_size, U64_MAX, &bytes);
 	if (ret)
 		return ret;
+	m->unit = m->info.block_size;
+	m->blocks = bytes / m->unit;
 	ret = set_machine(m);
 	if (ret == -EBUSY)
 		return complain(EXIT_FAILED, "%s: in use: another space holds memory (ugm stat)",
@@ -164,6 +199,40 @@ int measure_move(struct measure *m, u64 first, u64 nr, u32 tier, u64 *ns)
 }
 
 /**
+ * measure_round_trip() - move blocks to a tier and back to that of the GPU
+ * @m: device
+ * @first: the first
+ * @nr: how many
+ * @tier: UGM_TIER_ID_*
+ * @out_ns: how long the way there took
+ * @in_ns: how long the way back took
+ *
+ * Return: as measure_move().
+ */
+int measure_round_trip(struct measure *m, u64 first, u64 nr, u32 tier, u64 *out_ns, u64 *in_ns)
+{
+	int ret = measure_move(m, first, nr, tier, out_ns);
+
+	return ret ? ret : measure_move(m, first, nr, UGM_TIER_ID_GPU, in_ns);
+}
+
+/**
+ * measure_failed() - say that a move failed
+ * @m: device
+ * @tier: UGM_TIER_ID_* of the tier it was to, or back from
+ * @error: negative errno of measure_move()
+ *
+ * Return: the exit status.
+ */
+int measure_failed(const struct measure *m, u32 tier, int error)
+{
+	if (error == -EAGAIN)
+		return complain(EXIT_FAILED, "%s: not all blocks went to the %s tier, or back",
+				device_path(m->device), ugm_tier_name((u8)tier));
+	return device_failed(m->device, ugm_tier_name((u8)tier), error);
+}
+
+/**
  * measure_touch() - read a block through the GPU view
  * @m: device
  * @block: which
@@ -176,6 +245,32 @@ u64 measure_touch(struct measure *m, u64 block)
 
 	(void)*(volatile u64 *)(m->gpu + block * m->unit);
 	return ugm_wall_ns() - began;
+}
+
+/**
+ * measure_rate() - bytes per second
+ * @bytes: that were moved
+ * @ns: how long it took
+ *
+ * Return: 0 where it took no time that could be measured.
+ */
+u64 measure_rate(u64 bytes, u64 ns)
+{
+	return ns ? (u64)((double)bytes * 1e9 / (double)ns) : 0;
+}
+
+/**
+ * option_rounds() - parser of an option that takes a number of rounds
+ * @what: the option
+ * @text: its argument
+ * @target: u64
+ * @err: why not
+ *
+ * Return: 0 or a negative errno.
+ */
+int option_rounds(const char *what, const char *text, void *target, struct ugm_error *err)
+{
+	return ugm_parse_u64(what, text, 1, 99, target, err);
 }
 
 /**

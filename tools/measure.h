@@ -54,8 +54,15 @@ struct samples {
 
 int measure_begin(struct measure *m, const char *device, u64 bytes);
 void measure_end(struct measure *m);
+int measure_info(struct ugm *space, const char *device, struct ugm_ioc_info *info);
+int measure_size(const char *device, const struct ugm_ioc_info *info, u64 unit, u64 usual,
+		 u64 *bytes);
 int measure_move(struct measure *m, u64 first, u64 nr, u32 tier, u64 *ns);
+int measure_round_trip(struct measure *m, u64 first, u64 nr, u32 tier, u64 *out_ns, u64 *in_ns);
+int measure_failed(const struct measure *m, u32 tier, int error);
 u64 measure_touch(struct measure *m, u64 block);
+u64 measure_rate(u64 bytes, u64 ns);
+int option_rounds(const char *what, const char *text, void *target, struct ugm_error *err);
 void samples_add(struct samples *s, u64 v);
 u64 samples_median(struct samples *s);
 

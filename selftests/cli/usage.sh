@@ -127,8 +127,11 @@ for option in "pcie-bw 1e9" "flash-read-bw 1e9" "flash-write-bw 1e9" "flash-late
 		--clock real --$option
 done
 refuses "--json and -o cannot share" calibrate --json -o -
-refuses "--rounds: 0: allowed are 1 to 99" calibrate --rounds 0
-refuses "--rounds: 100: allowed are 1 to 99" calibrate --rounds 100
+for verb in bench calibrate; do
+	refuses "--rounds: 0: allowed are 1 to 99" $verb --rounds 0
+	refuses "--rounds: 100: allowed are 1 to 99" $verb --rounds 100
+	refuses "--size: 0: allowed are 1 to" $verb --size 0
+done
 refuses "either FILE or --op" hint
 refuses "--tag needs --op" hint s.sched --tag 0
 refuses "--offset needs --op" hint s.sched --offset 0

@@ -70,6 +70,8 @@ says "of which samples are less" "" 0 test \
 	"$(ugm run "$trace" --policy uvm $options --verify full 2>&1 |
 		sed -n 's/.* \([0-9]*\) bytes of operands.*/\1/p')"
 says "calibrate with too much" "allowed are multiples of 4096" 2 ugm calibrate --size 1G
+says "bench with too much" "allowed are multiples of 2097152 up to" 2 ugm bench --size 1G
+says "bench with an odd size" "--size 4096: allowed are multiples of 2097152" 2 ugm bench --size 4096
 
 # A replay to look at, stopped in the middle.
 # shellcheck disable=SC2086  # options are words
