@@ -320,6 +320,10 @@ int cmd_analyze(int argc, char **argv)
 	status = cost_begin(&usage, argc, argv, &config, &trace);
 	if (status != OPTIONS_GO_ON)
 		return status;
+	status = options_obey((const struct option_rule[]){
+		{ true, "fault-ns", "means nothing to an analysis" }, {} });
+	if (status != OPTIONS_GO_ON)
+		return status;
 	if (ugm_config_check(&config, &err))
 		return complain(EXIT_USAGE, "%s", err.text);
 	return analyze(trace, json, &config);

@@ -37,7 +37,7 @@ const char *device_path(const char *path)
 {
 	if (!path)
 		path = getenv("UGM_DEVICE");
-	return path ? path : DEFAULT_DEVICE;
+	return path && *path ? path : DEFAULT_DEVICE;
 }
 
 /**
@@ -57,7 +57,7 @@ int device_open(const char *path, struct ugm **space)
 		return complain(EXIT_FAILED,
 				"%s: no such device: is the module loaded? (ugm doctor)",
 				device_path(path));
-	if (ret == -ENOTTY)
+	if (ret == -ENOTTY || ret == -EISDIR)
 		return complain(EXIT_USAGE, "%s: not a ugm device", device_path(path));
 	return complain(EXIT_FAILED, "%s: %s", device_path(path), strerror(-ret));
 }

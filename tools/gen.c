@@ -114,27 +114,22 @@ static const struct option_spec gen_options[] = {
 	{}
 };
 
-static void list_models(FILE *out)
+static void list_models(void)
 {
 	const struct ugm_model *m;
 	unsigned int i;
 
-	fputs("models:\n", out);
+	puts("models:");
 	for (i = 0; (m = ugm_model_at(i)); i++)
-		fprintf(out, "  %-16s %9.2f M parameters, %s of %llu\n",
-			m->name, (double)m->parameters / 1e6,
-			m->shape.image ? "images" : "sequences",
-			(unsigned long long)(m->shape.image ? m->shape.image :
-							      m->shape.seq));
-	fputs("GPUs:\n", out);
+		printf("  %-16s %9.2f M parameters, %s of %llu\n", m->name,
+		       (double)m->parameters / 1e6, m->shape.image ? "images" : "sequences",
+		       (unsigned long long)(m->shape.image ? m->shape.image : m->shape.seq));
+	puts("GPUs:");
 	for (i = 0; i < ugm_nr_gpus; i++)
-		fprintf(out,
-			"  %-16s %5.1f TFLOP/s, %5.1f with tensor cores, %llu GB/s\n",
-			ugm_gpus[i].name,
-			(double)ugm_gpus[i].flops_per_s / 1e12,
-			(double)ugm_gpus[i].half_flops_per_s / 1e12,
-			(unsigned long long)(ugm_gpus[i].bytes_per_s /
-					     1000000000));
+		printf("  %-16s %5.1f TFLOP/s, %5.1f with tensor cores, %llu GB/s\n",
+		       ugm_gpus[i].name, (double)ugm_gpus[i].flops_per_s / 1e12,
+		       (double)ugm_gpus[i].half_flops_per_s / 1e12,
+		       (unsigned long long)(ugm_gpus[i].bytes_per_s / 1000000000));
 }
 
 static int gen(const char *model, struct gen_command *c)
@@ -145,11 +140,8 @@ static int gen(const char *model, struct gen_command *c)
 	int ret;
 
 	c->gen.model = ugm_model_find(model, &err);
-	if (!c->gen.model) {
-		complain(EXIT_USAGE, "%s", err.text);
-		list_models(stderr);
-		return EXIT_USAGE;
-	}
+	if (!c->gen.model)
+		return complain(EXIT_USAGE, "%s", err.text);
 	if (!c->output)
 		return complain(EXIT_USAGE, "-o is missing: where to write");
 	ret = ugm_gen(&c->gen, c->output, &summary, &err);
@@ -194,11 +186,10 @@ int cmd_gen(int argc, char **argv)
 	if (status != OPTIONS_GO_ON)
 		return status;
 	if (argc == 1) {
-		list_models(stdout);
+		list_models();
 		status = EXIT_DONE;
 	} else if (!nr) {
-		status = complain(EXIT_USAGE, "no model is given");
-		list_models(stderr);
+		status = complain(EXIT_USAGE, "no model is given ('ugm gen' lists them)");
 	} else {
 		status = gen(operands[0], &c);
 	}

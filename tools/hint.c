@@ -68,12 +68,18 @@ static int option_tier(const char *what, const char *text, void *target, struct 
 	return ret;
 }
 
+/* The largest numbers of all stand for "at once" and "nobody". */
+static int option_launch(const char *what, const char *text, void *target, struct ugm_error *err)
+{
+	return ugm_parse_u64(what, text, 0, U64_MAX / 2, target, err);
+}
+
 #define HINT(field) offsetof(struct hint_options, field)
 
 static const struct option_spec options[] = {
 	{ "trace", "TRACE", option_string, HINT(trace), false,
 	  "FILE is a schedule of this trace: tensors without a range of their own are left out" },
-	{ "shift", "N", option_u64, HINT(shift), false, "add N to the launch numbers of FILE (0)" },
+	{ "shift", "N", option_launch, HINT(shift), false, "add N to the launch numbers of FILE (0)" },
 	{ "op", "OP", option_op, 0, false,
 	  "a single hint: prefetch, evict, discard, pin, unpin, protect, unprotect, writeback" },
 	{ "tag", "TAG", option_u64, HINT(tag), false, "its range" },
@@ -81,8 +87,8 @@ static const struct option_spec options[] = {
 	{ "length", "BYTES", option_length, HINT(length), false, "full-size bytes (to its end)" },
 	{ "tier", "gpu|host|flash", option_tier, 0, false,
 	  "where prefetch, evict and writeback go" },
-	{ "at", "LAUNCH", option_u64, HINT(at), false, "launch at whose begin it acts (at once)" },
-	{ "need", "LAUNCH", option_u64, HINT(need), false, "launch that needs it (none)" },
+	{ "at", "LAUNCH", option_launch, HINT(at), false, "launch at whose begin it acts (at once)" },
+	{ "need", "LAUNCH", option_launch, HINT(need), false, "launch that needs it (none)" },
 	{}
 };
 
@@ -134,6 +140,24 @@ static bool moves(const struct hint_options *o)
 	       o->op == UGM_OP_WRITEBACK + 1;
 }
 
+/* What is wrong with a single hint whatever the space. */
+static int check_single(const struct hint_options *o)
+{
+	const char *op = op_names[o->op - 1];
+
+	if (!option_given("tag"))
+		return complain(EXIT_USAGE, "--op needs --tag");
+	if (moves(o) != !!o->tier)
+		return complain(EXIT_USAGE,
+				moves(o) ? "--op %s needs --tier" : "--op %s takes no --tier", op);
+	if (moves(o) && (o->op == UGM_OP_PREFETCH + 1 ? o->tier == UGM_TIER_FLASH :
+							o->tier == UGM_TIER_GPU))
+		return complain(EXIT_USAGE, "--tier %s: %s goes to %s",
+				ugm_tier_name((u8)o->tier), op,
+				o->op == UGM_OP_PREFETCH + 1 ? "gpu or host" : "host or flash");
+	return EXIT_DONE;
+}
+
 static int single(const struct hint_options *o, const struct ugm_trace *t, struct ugm_schedule *s)
 {
 	struct ugm_schedule_hint h = {
@@ -147,21 +171,9 @@ static int single(const struct hint_options *o, const struct ugm_trace *t, struc
 	s64 tensor = ugm_trace_find(t, o->tag);
 	u64 bytes;
 
-	if (!option_given("tag"))
-		return complain(EXIT_USAGE, "--op needs --tag");
 	if (tensor < 0)
 		return complain(EXIT_USAGE, "--tag %" PRIu64 ": the space has no such range (ugm map)",
 				o->tag);
-	if (moves(o) != !!h.tier)
-		return complain(EXIT_USAGE,
-				moves(o) ? "--op %s needs --tier" :
-					   "--op %s takes no --tier",
-				op_names[h.op]);
-	if (moves(o) && (h.op == UGM_OP_PREFETCH ? h.tier == UGM_TIER_FLASH :
-						   h.tier == UGM_TIER_GPU))
-		return complain(EXIT_USAGE, "--tier %s: %s goes to %s", ugm_tier_name(h.tier),
-				op_names[h.op],
-				h.op == UGM_OP_PREFETCH ? "gpu or host" : "host or flash");
 	bytes = t->tensors[tensor].bytes;
 	if (h.offset >= bytes || h.len > bytes - h.offset)
 		return complain(EXIT_USAGE,
@@ -177,7 +189,7 @@ static int single(const struct hint_options *o, const struct ugm_trace *t, struc
 static u64 shifted(u64 launch, u64 shift)
 {
 	/* "At once" and "nobody" are not numbers. */
-	return launch == U64_MAX || launch > U64_MAX - shift - 1 ? launch : launch + shift;
+	return launch == U64_MAX ? launch : launch + shift;
 }
 
 static void convert(const struct ugm_layout *l, const struct ugm_schedule_hint *from, u64 shift,
@@ -338,6 +350,9 @@ int cmd_hint(int argc, char **argv)
 		{ !moves(&o), "need", "is for what moves: prefetch, evict and writeback" },
 		{} });
 	if (ret != OPTIONS_GO_ON)
+		return ret;
+	ret = file ? EXIT_DONE : check_single(&o);
+	if (ret)
 		return ret;
 	ret = device_open(o.device, &space);
 	if (ret)

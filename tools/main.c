@@ -71,7 +71,8 @@ int main(int argc, char **argv)
 	ret = ugm_output_open(&out, "-", &err);
 	if (!ret)
 		ret = ugm_output_commit(&out, &err);
-	return ret && status == EXIT_DONE ?
+	/* A verb that found something wrong may have said so on the standard output. */
+	return ret && (status == EXIT_DONE || !has_complained()) ?
 		       complain(EXIT_FAILED, "%s", err.text) :
 		       status;
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 static const char *verb = "ugm";
 static const char *given[MAX_GIVEN];
 static unsigned int nr_given;
+static bool complained;
 
 /**
  * complain() - one line on standard error
@@ -37,6 +39,7 @@ int complain(int status, const char *format, ...)
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
 	ugm_utf8_hide_controls(line, strlen(line), "");
+	complained = true;
 	if (strcmp(verb, "ugm"))
 		fprintf(stderr, "ugm %s: %s\n", verb, line);
 	else
@@ -45,17 +48,27 @@ int complain(int status, const char *format, ...)
 }
 
 /**
- * option_string() - parser of an option that takes any text
+ * has_complained() - is it said already that something is wrong?
+ */
+bool has_complained(void)
+{
+	return complained;
+}
+
+/**
+ * option_string() - parser of an option that takes any text, not empty
  * @what: the option
  * @text: its argument; must stay
  * @target: const char *
- * @err: unused
+ * @err: why not
  *
- * Return: 0.
+ * Return: 0 or -EINVAL.
  */
 int option_string(const char *what, const char *text, void *target,
 		  struct ugm_error *err)
 {
+	if (!*text)
+		return ugm_fail(err, -EINVAL, "%s: '' is empty", what);
 	*(const char **)target = text;
 	return 0;
 }
@@ -321,7 +334,7 @@ int options_parse(const struct usage *usage, int argc, char **argv,
 		  char ***operands, int *nr_operands)
 {
 	char **list = calloc((size_t)argc + 1, sizeof(*list));
-	int status;
+	int status, i;
 
 	verb = argv[0];
 	if (!list)
@@ -336,6 +349,10 @@ int options_parse(const struct usage *usage, int argc, char **argv,
 		status = complain(EXIT_USAGE, "operand '%s' is too much: ugm %s %s",
 				  list[usage->max_operands], verb,
 				  usage->synopsis);
+	for (i = 0; status == OPTIONS_GO_ON && i < *nr_operands; i++)
+		if (!*list[i])
+			status = complain(EXIT_USAGE, "operand '' is empty: ugm %s %s", verb,
+					  usage->synopsis);
 	if (status == OPTIONS_GO_ON)
 		*operands = list;
 	else

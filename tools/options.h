@@ -136,5 +136,6 @@ extern const struct option_spec noise_options[];
 
 int complain(int status, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+bool has_complained(void);
 
 #endif /* UGM_TOOLS_OPTIONS_H */

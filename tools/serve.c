@@ -6,6 +6,7 @@
 
 #include "command.h"
 #include "device.h"
+#include "units.h"
 
 /**
  * struct serve - options of the verb
@@ -19,10 +20,20 @@ struct serve {
 	u64 lease_ms;
 };
 
+static int option_depth(const char *what, const char *text, void *target, struct ugm_error *err)
+{
+	return ugm_parse_u64(what, text, 1, 4096, target, err);
+}
+
+static int option_lease(const char *what, const char *text, void *target, struct ugm_error *err)
+{
+	return ugm_parse_u64(what, text, 1, 60000, target, err);
+}
+
 static const struct option_spec options[] = {
-	{ "depth", "N", option_count, offsetof(struct serve, depth), false,
+	{ "depth", "N", option_depth, offsetof(struct serve, depth), false,
 	  "requests in flight at most, 1 to 4096 (64)" },
-	{ "lease-ms", "MS", option_count, offsetof(struct serve, lease_ms), false,
+	{ "lease-ms", "MS", option_lease, offsetof(struct serve, lease_ms), false,
 	  "how long a lease may last before the kernel takes it back (1000)" },
 	{}
 };
@@ -62,11 +73,6 @@ int cmd_serve(int argc, char **argv)
 	ret = options_parse_one(&usage, argc, argv, &device);
 	if (ret != OPTIONS_GO_ON)
 		return ret;
-	if (s.depth > 4096)
-		return complain(EXIT_USAGE, "--depth %" PRIu64 ": allowed are 1 to 4096", s.depth);
-	if (s.lease_ms > 60000)
-		return complain(EXIT_USAGE, "--lease-ms %" PRIu64 ": allowed are 1 to 60000",
-				s.lease_ms);
 	ret = device_open(device, &space);
 	if (ret)
 		return ret;

@@ -78,12 +78,12 @@ int ugm_parse_u64(const char *what, const char *text, u64 min, u64 max,
 {
 	u64 v;
 
-	if (!ugm_decimal(text, &v))
+	if (!*text || text[strspn(text, DIGITS)])
 		return ugm_fail(err, -EINVAL,
 				"%s: '%s' is not a whole number (%llu to %llu)",
 				what, text, (unsigned long long)min,
 				(unsigned long long)max);
-	if (v < min || v > max)
+	if (!ugm_decimal(text, &v) || v < min || v > max)
 		return out_of_range(what, text, min, max, err);
 	*value = v;
 	return 0;

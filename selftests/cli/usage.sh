@@ -21,8 +21,7 @@ check "which has a line of its own" grep -qx -- '  --mode train|prefill|decode' 
 exits 0 "gen alone lists models" gen
 says "gpt3-175b "
 says "h100-80gb "
-exits 2 "gen without a model" gen --batch 2
-says "no model is given"
+refuses "no model is given" gen --batch 2
 
 "$ugm" gen bert-base --layers 2 --batch 2 -o t.trace 2>/dev/null
 refuses "unknown option '--polcy'" simulate t.trace --polcy uvm
@@ -111,6 +110,7 @@ refuses "--target-factor is for the policies" compare t.trace --policies uvm,ugm
 exits 0 "one of several policies has a target" compare t.trace --policies uvm,g10 --target-factor 1
 refuses "--overlap contradicts the policy" simulate t.trace --policy g10-host --overlap full
 exits 0 "what the policy does anyway" simulate t.trace --policy g10-host --overlap none
+refuses "--fault-ns means nothing to an analysis" analyze t.trace --fault-ns 1
 refuses "unknown option '--iterations'" plan t.trace --policy uvm --iterations 3 -o s
 for option in "overlap none" "scale 2" "block-size 4K" iterations\ 2 target-factor\ 1; do
 	# shellcheck disable=SC2086
@@ -133,6 +133,16 @@ for verb in bench calibrate; do
 	refuses "--size: 0: allowed are 1 to" $verb --size 0
 done
 refuses "either FILE or --op" hint
+refuses "--op needs --tag" hint --op pin
+refuses "--op evict needs --tier" hint --op evict --tag 1
+refuses "--op pin takes no --tier" hint --op pin --tag 1 --tier gpu
+refuses "--tier gpu: evict goes to host or flash" hint --op evict --tag 1 --tier gpu
+refuses "--tier flash: prefetch goes to gpu or host" hint --op prefetch --tag 1 --tier flash
+for option in at need; do
+	refuses "--$option: 18446744073709551615: allowed are 0 to 9223372036854775807" \
+		hint --op evict --tag 1 --tier host --$option 18446744073709551615
+done
+refuses "--shift: 9223372036854775808: allowed" hint s.sched --shift 9223372036854775808
 refuses "--tag needs --op" hint s.sched --tag 0
 refuses "--offset needs --op" hint s.sched --offset 0
 refuses "--at needs --op" hint s.sched --at 0
@@ -160,6 +170,11 @@ for text in nan inf 0x1p-1 " 0.5" "" 0.5x -0.5 1e999; do
 	refuses "drive '$text:1e15': allowed" simulate t.trace --policy uvm "--drive=$text:1e15"
 done
 refuses "--overlap: 'half' is not one of: full, none" simulate t.trace --policy uvm --overlap half
+refuses "--scale: 99999999999999999999: allowed are 1 to" simulate t.trace --policy uvm \
+	--scale 99999999999999999999
+refuses "--depth: 0: allowed are 1 to 4096" serve --depth 0
+refuses "--depth: 4097: allowed are 1 to 4096" serve --depth 4097
+refuses "--lease-ms: 60001: allowed are 1 to 60000" serve --lease-ms 60001
 refuses "--scale: 0: allowed" simulate t.trace --policy uvm --scale 0
 refuses "--scale: '2.5' is not a whole number" simulate t.trace --policy uvm --scale 2.5
 refuses "--iterations: 0: allowed" simulate t.trace --policy uvm --iterations 0
@@ -168,10 +183,9 @@ refuses "--block-size: 4M: allowed are 4096 to" simulate t.trace --policy uvm --
 refuses "--block-size: 0: allowed are 4096 to" simulate t.trace --policy uvm --block-size 0
 refuses "at most 2^32" simulate t.trace --policy uvm --scale 4096 --block-size 2M
 refuses "'other': no such file, and not one of: g10-paper" simulate t.trace --policy uvm --preset other
-exits 2 "gen of an unknown model" gen bert -o x
-says "gpt2-medium"
-says "llama3-8b"
-says "senet-154"
+for model in gpt2-medium llama3-8b senet-154; do
+	refuses "$model" gen bert -o x
+done
 refuses "-o is missing" gen gpt2
 refuses "GPU 'mine' is not one of: a100-40gb" gen gpt2 --gpu mine -o x
 refuses "--batch: 0: allowed" gen gpt2 --batch 0 -o x
@@ -189,6 +203,32 @@ refuses "tokens 4: in mode decode only" gen gpt2 --tokens 4 -o x
 refuses "--mode: 'test' is not one of: train, prefill, decode" gen gpt2 --mode test -o x
 refuses "--type: 'int8' is not one of: fp32, half" gen gpt2 --type int8 -o x
 check "nothing was written" test ! -e x
+
+# What is empty has no name that could be told.
+for verb in gen analyze info attach detach stat map check doctor bench calibrate serve hint; do
+	refuses "operand '' is empty" $verb ""
+done
+refuses "operand '' is empty" simulate "" --policy uvm
+refuses "operand '' is empty" compare t.trace ""
+refuses "-o: '' is empty" plan t.trace --policy uvm -o ""
+for option in policy schedule json launches perfetto; do
+	refuses "--$option: '' is empty" simulate t.trace --$option=
+done
+refuses "--device: '' is empty" run t.trace --policy uvm --device ""
+check "an empty UGM_DEVICE is none" test "$(UGM_DEVICE='' "$ugm" info 2>&1 | grep -c '/dev/ugm0')" = 1
+refuses ".: not a ugm device" info .
+
+# What is printed nowhere fails, also where all of it is an answer.
+for verb in "--help" "--version" "gen" "gen --help" "analyze t.trace" "doctor" \
+	"compare t.trace --policies uvm" "explain t.trace --policy uvm --kernel 0" \
+	"simulate t.trace --policy uvm --json -" "plan t.trace --policy uvm -o -"; do
+	# shellcheck disable=SC2086
+	"$ugm" $verb 2>.err >/dev/full
+	check "$verb to a full device" test $? = 1 -a "$(tail -n 1 .err | grep -c 'No space left')" = 1
+	# shellcheck disable=SC2086
+	"$ugm" $verb 2>.err >&-
+	check "$verb to a closed output" test $? = 1 -a "$(tail -n 1 .err | grep -c 'Bad file desc')" = 1
+done
 
 refuses "no.trace: No such file" simulate no.trace --policy uvm
 refuses "Is a directory" simulate . --policy uvm
