@@ -109,6 +109,9 @@ static void published_parameters(void **unused)
 		snprintf(want, sizeof(want), " parameters=%llu ",
 			 (unsigned long long)m->parameters);
 		f = fopen(PATH, "r");
+		/* The first line tells the version of the format. */
+		assert_non_null(fgets(comment, sizeof(comment), f));
+		assert_string_equal(comment, "# ugm-trace 1\n");
 		assert_non_null(fgets(comment, sizeof(comment), f));
 		fclose(f);
 		assert_non_null(strstr(comment, want));
