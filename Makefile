@@ -38,7 +38,7 @@ UGM_LDFLAGS := -Wl,--as-needed -pthread
 UGM_CFLAGS := -std=gnu11 -Wall -Wextra -Wmissing-prototypes -Wno-unused-parameter \
 	-fPIC -pthread -MMD -MP $(if $(filter 1,$(WERROR)),-Werror)
 SAN_CFLAGS := -O1 -g -fno-omit-frame-pointer \
-	-fsanitize=address,undefined -fno-sanitize-recover=all
+	-fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all
 COMPILE = $(CC) $(UGM_CPPFLAGS) $(CPPFLAGS) $(CFLAGS) $(UGM_CFLAGS) $(TEST_CFLAGS)
 # For targets that first install what the rest of the build needs.
 SUBMAKE = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))

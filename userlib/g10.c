@@ -48,14 +48,22 @@ struct scheduler {
 	u64 peak;
 };
 
+/* More than any trace has, of bytes or ns; sums of some still fit. */
+#define LOTS 0x1p62
+
+static u64 at_most_lots(double v)
+{
+	return (u64)(v < LOTS ? v : LOTS);
+}
+
 static u64 bytes_in(u64 bytes_per_s, u64 ns)
 {
-	return (u64)((double)bytes_per_s * (double)ns / 1e9);
+	return at_most_lots((double)bytes_per_s * (double)ns / 1e9);
 }
 
 static u64 ns_for(u64 bytes, u64 bytes_per_s)
 {
-	return (u64)((double)bytes * 1e9 / (double)bytes_per_s);
+	return at_most_lots((double)bytes * 1e9 / (double)bytes_per_s);
 }
 
 static u64 min(u64 a, u64 b)

@@ -111,6 +111,33 @@ static const char deep[] =
 	"kernel 4 2000000 k in= out= workspace=0\n"
 	"kernel 5 2000000 k in=1 out= workspace=0\n";
 
+/* Links move more in a long kernel, or take longer for a large tensor, than a u64 holds. */
+static void no_number_is_too_large(void **unused)
+{
+	struct ugm_trace *t = trace_of("tensor 1 1073741824 intermediate a\n"
+				       "kernel 0 1 k in= out=1 workspace=0\n"
+				       "kernel 1 1000000000000000000 k in= out= workspace=0\n"
+				       "kernel 2 1 k in=1 out= workspace=0\n");
+	struct ugm_vitality v;
+	struct ugm_g10_options opt;
+	struct ugm_g10_plan plan;
+	struct ugm_config c = machine_of(2048, 2048);
+	struct ugm_layout *l;
+	struct ugm_error err;
+
+	c.pcie_bytes_per_s = 1000000000000000;
+	assert_int_equal(ugm_layout_make(t, &c, &l, &err), 0);
+	ugm_g10_options_default(&c, &opt);
+	opt.flash_write_bytes_per_s = 1;
+	t->tensors[0].bytes = UGM_TRACE_MAX_BYTES;
+	assert_int_equal(ugm_vitality_analyse(t, &v), 0);
+	assert_int_equal(ugm_g10_make(l, &v, &opt, &plan), 0);
+	ugm_g10_free(&plan);
+	ugm_vitality_free(&v);
+	ugm_layout_free(l);
+	ugm_trace_free(t);
+}
+
 static void evicts_and_fetches(void **unused)
 {
 	struct ugm_trace *t = trace_of(deep);
@@ -196,6 +223,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(periods),
 		cmocka_unit_test(nothing_helps),
+		cmocka_unit_test(no_number_is_too_large),
 		cmocka_unit_test(evicts_and_fetches),
 		cmocka_unit_test(no_pressure_no_moves),
 		cmocka_unit_test(noise),
