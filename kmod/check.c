@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <linux/bitmap.h>
 #include <linux/mm.h>
+#include <linux/rcupdate.h>
 
 #include "ioctl.h"
 #include "ugm.h"
@@ -10,7 +11,8 @@
  *
  * What always holds when nobody is inside the engine: places agree with states,
  * one owner a frame, counts that add up, a free frame that only the driver
- * knows. Each violation is a line in the log.
+ * knows. Each violation is a line in the log, and ends the use of the device: so
+ * what is looked at must not be on its way to be right again.
  */
 
 struct census {
@@ -121,7 +123,7 @@ static void check_engine(struct census *c)
 	}
 }
 
-static u32 check_list(struct census *c, u32 first, bool is_free, unsigned long *seen)
+static u32 check_list(struct census *c, u32 first, unsigned long *seen)
 {
 	struct ugm_pool *pool = &c->dev->pool;
 	u32 frame, nr = 0;
@@ -133,9 +135,6 @@ static u32 check_list(struct census *c, u32 first, bool is_free, unsigned long *
 		}
 		if (test_and_set_bit(frame - 1, seen))
 			broken(c, "frame %u is in two lists", frame);
-		if (is_free && page_ref_count(ugm_frame_page(c->dev, frame)) != 1)
-			broken(c, "free frame %u has %d references", frame,
-			       page_ref_count(ugm_frame_page(c->dev, frame)));
 	}
 	return nr;
 }
@@ -160,8 +159,8 @@ static void check_frames(struct census *c, unsigned long *seen)
 
 	spin_lock_irq(&pool->lock);
 	bitmap_zero(seen, pool->nr);
-	nr_free = check_list(c, pool->free, true, seen);
-	nr_quarantined = check_list(c, pool->quarantine, false, seen);
+	nr_free = check_list(c, pool->free, seen);
+	nr_quarantined = check_list(c, pool->quarantine, seen);
 	if (nr_free != pool->nr_free || nr_quarantined != pool->nr_quarantined)
 		broken(c, "%u free frames and %u in quarantine, %u and %u counted", nr_free,
 		       nr_quarantined, pool->nr_free, pool->nr_quarantined);
@@ -178,15 +177,60 @@ static void check_host(struct census *c)
 	u64 nr = 0;
 
 	spin_lock_irq(&host->lock);
-	list_for_each_entry(page, &host->free, lru) {
+	list_for_each_entry(page, &host->free, lru)
 		nr++;
-		if (page_ref_count(page) != 1)
-			broken(c, "a free host page has %d references", page_ref_count(page));
-	}
 	if (nr != host->nr_free || nr > atomic64_read(&host->nr_pages))
 		broken(c, "%llu free host pages, %llu counted, of %lld", nr, host->nr_free,
 		       atomic64_read(&host->nr_pages));
 	spin_unlock_irq(&host->lock);
+}
+
+/* Free pages that not only the driver holds. Tells one of them. */
+static u64 nr_held(struct ugm_device *dev, struct page **held)
+{
+	struct ugm_pool *pool = &dev->pool;
+	struct page *page;
+	u32 frame, i = 0;
+	u64 nr = 0;
+
+	spin_lock_irq(&pool->lock);
+	for (frame = pool->free; frame && i < pool->nr; frame = pool->frames[frame - 1].next, i++) {
+		page = ugm_frame_page(dev, frame);
+		if (page_ref_count(page) != 1) {
+			*held = page;
+			nr++;
+		}
+	}
+	spin_unlock_irq(&pool->lock);
+
+	spin_lock_irq(&dev->host.lock);
+	list_for_each_entry(page, &dev->host.free, lru) {
+		if (page_ref_count(page) != 1) {
+			*held = page;
+			nr++;
+		}
+	}
+	spin_unlock_irq(&dev->host.lock);
+	return nr;
+}
+
+/*
+ * A fault finds its page without a lock, and may for a moment hold one that is
+ * free by now. With engine_lock held blocks stay where they are, so that after a
+ * grace period no fault has a page of before.
+ */
+static void check_free(struct census *c)
+{
+	struct page *page;
+	u64 nr = nr_held(c->dev, &page);
+
+	if (!nr)
+		return;
+	synchronize_rcu();
+	nr = nr_held(c->dev, &page);
+	if (nr)
+		broken(c, "%llu free pages are held, one (%#lx) by %d references", nr,
+		       page_to_pfn(page), page_ref_count(page));
 }
 
 /**
@@ -214,6 +258,7 @@ u64 ugm_check(struct ugm_device *dev)
 	check_engine(&c);
 	check_frames(&c, seen);
 	check_host(&c);
+	check_free(&c);
 	if (dev->flash)
 		c.violations += ugm_slot_check(dev);
 	mutex_unlock(&dev->engine_lock);

@@ -171,15 +171,16 @@ void ugm_space_close(struct ugm_file_space *fs)
 {
 	struct ugm_device *dev = fs->dev;
 
-	mutex_lock(&dev->spaces_lock);
-	list_del(&fs->node);
-	mutex_unlock(&dev->spaces_lock);
 	WRITE_ONCE(fs->closed, true);
 	ugm_lane_shutdown(fs);
 	ugm_ranges_free(fs);
 	mutex_lock(&dev->engine_lock);
 	ugm_engine_drop_hints(&dev->engine, &fs->s);
 	mutex_unlock(&dev->engine_lock);
+	/* Not before: the sum over the spaces is what the engine counts. */
+	mutex_lock(&dev->spaces_lock);
+	list_del(&fs->node);
+	mutex_unlock(&dev->spaces_lock);
 	xa_destroy(&fs->blocks);
 	xa_destroy(&fs->tags);
 	ugm_machine_idle(dev);

@@ -259,6 +259,40 @@ TEST_F(life, exit_in_the_middle)
 	ASSERT_EQ(0, ut_inject("delay-ms 0"));
 }
 
+/*
+ * What a space that is being closed still has counts until it is gone: a check in
+ * the middle of that finds nothing wrong.
+ */
+TEST_F(life, checked_while_spaces_end)
+{
+	uint64_t until = ut_now() + ut_limit(1500);
+	struct ugm_ioc_check check = { 0 };
+	int i, nr = 0;
+	pid_t pid[2];
+
+	for (i = 0; i < 2; i++) {
+		pid[i] = fork();
+		while (!pid[i]) {
+			struct ut d;
+
+			if (ut_open(&d) || ut_alloc_blocks(&d, 1, NR))
+				_exit(1);
+			for (i = 0; i < NR; i++)
+				ut_touch(d.gpu + i * d.block, true);
+			ut_close(&d);
+		}
+	}
+	for (; ut_now() < until && !check.violations; nr++) {
+		ASSERT_EQ(0, ut_ioctl(self->d.fd, UGM_IOC_CHECK, &check));
+	}
+	TH_LOG("%d checks", nr);
+	EXPECT_EQ(0u, check.violations);
+	for (i = 0; i < 2; i++) {
+		kill(pid[i], SIGKILL);
+		EXPECT_EQ(-SIGKILL, status_of(pid[i]));
+	}
+}
+
 /* Failures 9: a write takes long, and its range, mapping and file go meanwhile. */
 TEST_F(life, free_and_unmap_during_a_write)
 {
