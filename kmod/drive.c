@@ -135,6 +135,9 @@ static int turn(struct ugm_device *dev, struct ugm_demand *d, unsigned long *sle
 		r = -ENODEV;
 	else
 		r = d ? ugm_engine_run(e, d) : ugm_engine_drain(e);
+	/* What was about to come may not come at all. */
+	if (d && r == UGM_RUN_WAIT && e->again && !e->nr_moving && !d->end_ns)
+		r = UGM_RUN_STUCK;
 	*placed = dev->placed;
 	if (r == UGM_RUN_STUCK || e->again)
 		*sleep = POLL;

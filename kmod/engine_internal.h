@@ -30,6 +30,7 @@ void ugm_link_dispatch(struct ugm_engine *e);
 u64 ugm_room_free(const struct ugm_engine *e, enum ugm_tier tier);
 void ugm_room_make(struct ugm_engine *e);
 bool ugm_room_reclaim(struct ugm_engine *e, enum ugm_tier tier);
+bool ugm_room_replace(struct ugm_engine *e, const struct ugm_transfer *t);
 void ugm_room_copied(struct ugm_engine *e, struct ugm_block *b,
 		     enum ugm_tier tier);
 void ugm_room_forget(struct ugm_engine *e, struct ugm_block *b,

@@ -474,7 +474,8 @@ static bool try_start(struct ugm_engine *e, struct ugm_transfer *t)
 			ugm_transfer_refuse(e, t, UGM_REFUSED_FULL);
 			return true;
 		}
-		return room_full(e, t) == ROOM_CHANGED;
+		return room_full(e, t) == ROOM_CHANGED ||
+		       ugm_room_replace(e, t);
 	}
 }
 

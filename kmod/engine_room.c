@@ -507,6 +507,37 @@ bool ugm_room_reclaim(struct ugm_engine *e, enum ugm_tier tier)
 	return true;
 }
 
+/**
+ * ugm_room_replace() - there is no memory for a block that a tier could hold
+ * @e: engine
+ * @t: a queued demand for it
+ *
+ * A block of the same space leaves, unless one is about to: memory of others may
+ * be what they pay for, and of no use here.
+ *
+ * Context: the engine's serialisation.
+ * Return: is anything different now?
+ */
+bool ugm_room_replace(struct ugm_engine *e, const struct ugm_transfer *t)
+{
+	struct ugm_block *b, *victim;
+
+	if (!t->demand || t->evict || !ugm_tier_is_memory(t->dst) ||
+	    e->freeing[t->dst])
+		return false;
+	list_for_each_entry(b, &e->order[t->dst], order) {
+		if (b->range->space != t->block->range->space ||
+		    !eligible(b, false, 0))
+			continue;
+		if (b->transfer)
+			ugm_transfer_cancel(e, b->transfer);
+		victim = b;
+		if (ugm_room_book(e, &victim, 1))
+			return send(e, b, NULL);
+	}
+	return false;
+}
+
 /* The first of the planned transfers towards a tier, if no demand is before it. */
 static struct ugm_transfer *planned_head(struct ugm_engine *e,
 					 enum ugm_tier tier, u64 *nr)

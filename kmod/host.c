@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <linux/jiffies.h>
 #include <linux/memcontrol.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
@@ -14,7 +15,10 @@
  *
  * The engine takes pages from a list, under engine_lock, and never waits for the
  * allocator there. Where the list is empty it is told to try again (-EAGAIN),
- * and whoever drives it fills the list once the lock is dropped.
+ * and whoever drives it fills the list once the lock is dropped. What cannot be
+ * had then is a full host tier, for the space that asked. A cgroup is full some
+ * room before its limit: these pages cannot be reclaimed, so that with all of it
+ * taken the next page its processes need for themselves would have them killed.
  *
  * A page that is given back goes to the list too: the allocator would clear the
  * next one, which costs as much as the move that then overwrites it. What was
@@ -30,7 +34,11 @@
 #define MAX_KEPT   SZ_256M
 /* Blocks allocated in one go, while moves of others go on. */
 #define BATCH	   16
+/* Bytes that are left to a cgroup. */
+#define LEFT	   SZ_1M
 #define TRIM_DELAY HZ
+/* How long "full" is the answer before the allocator is asked again. */
+#define FULL_FOR   msecs_to_jiffies(20)
 
 /*
  * Who a page is charged to; 0: whoever comes. A cgroup's serial number is never
@@ -71,10 +79,49 @@ static void end_use(struct page *page)
 	page_folio(page)->index = (pgoff_t)page->lru.next;
 }
 
+/* May a cgroup, and what it is part of, take so many pages more? */
+static bool within_limits(struct mem_cgroup *memcg, unsigned long nr)
+{
+#ifdef CONFIG_MEMCG
+	struct page_counter *c;
+
+	for (c = memcg ? &memcg->memory : NULL; c; c = c->parent)
+		if (page_counter_read(c) + nr > min(READ_ONCE(c->max), READ_ONCE(c->high)))
+			return false;
+#endif
+	return true;
+}
+
+/*
+ * Does a block leave room in the cgroup that pays? One that is near its limit may
+ * have what can be reclaimed, and allocating as much does that.
+ */
+static bool leaves_room(struct ugm_device *dev, struct mem_cgroup *memcg)
+{
+	unsigned long nr = (dev->block_size + LEFT) >> PAGE_SHIFT, i;
+	struct page *page, *next;
+	LIST_HEAD(pages);
+
+	if (within_limits(memcg, nr))
+		return true;
+	/* Some more, that this is not done for each small block. */
+	for (i = 0; i < nr + (LEFT >> PAGE_SHIFT); i++) {
+		page = alloc_page(GFP_HOST & ~__GFP_COMP);
+		if (!page)
+			break;
+		list_add(&page->lru, &pages);
+	}
+	list_for_each_entry_safe(page, next, &pages, lru)
+		__free_page(page);
+	return within_limits(memcg, nr);
+}
+
 static struct page *allocate(struct ugm_device *dev, struct mem_cgroup *memcg)
 {
-	struct page *page = alloc_pages(GFP_HOST, dev->block_order);
+	struct page *page = NULL;
 
+	if (leaves_room(dev, memcg))
+		page = alloc_pages(GFP_HOST, dev->block_order);
 	if (!page)
 		return NULL;
 	set_owner(page, memcg);
@@ -184,12 +231,16 @@ void ugm_host_refill(struct ugm_device *dev)
 	fs = host->wanted_by;
 	nr = host->wanted;
 	host->wanted_by = NULL;
+	host->filling |= !!fs;
 	spin_unlock_irq(&host->lock);
 	if (!fs)
 		return;
 	if (!fill(fs, nr))
-		WRITE_ONCE(host->full, true);
+		WRITE_ONCE(fs->host_full_until, get_jiffies_64() + FULL_FOR);
 	ugm_space_put(fs);
+	spin_lock_irq(&host->lock);
+	host->filling = false;
+	spin_unlock_irq(&host->lock);
 	ugm_progress(dev);
 }
 
@@ -204,13 +255,19 @@ static u64 pages_wanted(const struct ugm_engine *e)
 	return clamp_t(u64, nr, 1, BATCH);
 }
 
+/* Did the allocator just say that there is nothing for a space? */
+static bool full(const struct ugm_file_space *fs)
+{
+	return time_before64(get_jiffies_64(), READ_ONCE(fs->host_full_until));
+}
+
 static void want(struct ugm_file_space *fs)
 {
 	struct ugm_host *host = &fs->dev->host;
 
 	lockdep_assert_held(&fs->dev->engine_lock);
 	spin_lock_irq(&host->lock);
-	if (!host->wanted_by) {
+	if (!host->wanted_by && !host->filling) {
 		ugm_space_get(fs);
 		host->wanted_by = fs;
 		host->wanted = pages_wanted(&fs->dev->engine);
@@ -233,8 +290,6 @@ int ugm_host_alloc(struct ugm_file_space *fs, bool zero, struct page **page)
 	struct ugm_device *dev = fs->dev;
 	struct ugm_host *host = &dev->host;
 
-	bool full = xchg(&host->full, false);
-
 	lockdep_assert_held(&dev->engine_lock);
 	for (;;) {
 		spin_lock_irq(&host->lock);
@@ -244,7 +299,7 @@ int ugm_host_alloc(struct ugm_file_space *fs, bool zero, struct page **page)
 			break;
 		release(dev, *page);
 	}
-	if (!*page && !full) {
+	if (!*page && !full(fs)) {
 		want(fs);
 		return -EAGAIN;
 	}

@@ -144,7 +144,7 @@ struct ugm_pool {
  *             engine_lock as well)
  * @wanted_by: the space whose move found none, or NULL; a reference
  * @wanted: how many to allocate for it
- * @full: the last attempt to do so failed
+ * @filling: somebody allocates pages: nobody else is to do so meanwhile
  * @nr_pages: pages taken from the allocator, those that blocks use included
  * @trim: gives back to the allocator what is not needed
  */
@@ -156,7 +156,7 @@ struct ugm_host {
 	u64 set_aside;
 	struct ugm_file_space *wanted_by;
 	u64 wanted;
-	bool full;
+	bool filling;
 	atomic64_t nr_pages;
 	struct delayed_work trim;
 };
@@ -260,6 +260,8 @@ struct ugm_device {
  * @inode: the inode all its mappings hang on, so that they can be revoked
  * @mm: address space of the opener, to compare with; no reference
  * @memcg: the opener's, which host pages are charged to, or NULL
+ * @host_full_until: in jiffies: no attempt to allocate host pages for it before
+ *                   that, for the last one failed
  * @cred: the opener's
  * @pid: the opener's, in the initial namespace
  * @ranges_sem: protects @ranges, @tags and advice
@@ -288,6 +290,7 @@ struct ugm_file_space {
 	struct inode *inode;
 	struct mm_struct *mm;
 	struct mem_cgroup *memcg;
+	u64 host_full_until;
 	const struct cred *cred;
 	pid_t pid;
 
