@@ -58,6 +58,8 @@ static void device_free(struct work_struct *work)
 {
 	struct ugm_device *dev = container_of(work, struct ugm_device, free_work);
 
+	/* Who found the device there just before it went may have kicked it since. */
+	cancel_delayed_work_sync(&dev->driver);
 	ugm_flash_release(dev);
 	ugm_pool_exit(dev);
 	ugm_host_exit(dev);

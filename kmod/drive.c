@@ -35,11 +35,13 @@ static bool wall_clock(const struct ugm_device *dev)
  * ugm_drive_kick() - have the work item drive the engine, if the clock has one
  * @dev: device
  *
+ * The work item itself sees by @progress that it has to go on.
+ *
  * Context: any.
  */
 void ugm_drive_kick(struct ugm_device *dev)
 {
-	if (wall_clock(dev) && !READ_ONCE(dev->gone))
+	if (wall_clock(dev) && !READ_ONCE(dev->gone) && current_work() != &dev->driver.work)
 		mod_delayed_work(ugm_unbound_wq, &dev->driver, 0);
 }
 
@@ -75,8 +77,8 @@ static unsigned long until_event(struct ugm_device *dev, unsigned long max)
 void ugm_drive_work(struct work_struct *work)
 {
 	struct ugm_device *dev = container_of(work, struct ugm_device, driver.work);
+	int r, seq = atomic_read(&dev->progress);
 	unsigned long delay = 0;
-	int r;
 
 	mutex_lock(&dev->engine_lock);
 	if (dev->gone || !wall_clock(dev)) {
@@ -90,7 +92,11 @@ void ugm_drive_work(struct work_struct *work)
 	mutex_unlock(&dev->engine_lock);
 	ugm_transfer_perform(dev);
 	wake_up_all(&dev->progress_wait);
-	if (delay && !READ_ONCE(dev->gone))
+	if (READ_ONCE(dev->gone))
+		return;
+	if (atomic_read(&dev->progress) != seq)
+		mod_delayed_work(ugm_unbound_wq, &dev->driver, 0);
+	else if (delay)
 		queue_delayed_work(ugm_unbound_wq, &dev->driver, delay);
 }
 
