@@ -303,18 +303,22 @@ static int advise_blocks(struct ugm_file_space *fs, struct ugm_file_range *r, u3
 			 bool pin)
 {
 	struct ugm_engine *e = &fs->dev->engine;
+	u64 i = first, end = (u64)first + nr;
 	struct ugm_block *b;
 	int err = 0;
-	u32 i;
 
 	mutex_lock(&fs->dev->engine_lock);
-	for (i = first; i < first + nr; i++) {
-		b = ugm_block_get(e, &r->r, i);
-		if (!b) {
-			err = -ENOMEM;
+	/* What can never fit is refused before a block is made for each part. */
+	if (pin && nr > e->capacity[UGM_TIER_GPU])
+		err = -ENOSPC;
+	while (!err && i < end) {
+		b = pin ? ugm_block_get(e, &r->r, i) : ugm_block_next(e, &r->r, i);
+		if (!b || b->index >= end) {
+			err = pin ? -ENOMEM : 0;
 			break;
 		}
 		WRITE_ONCE(b->state, pin ? b->state | UGM_S_PIN : b->state & ~UGM_S_PIN);
+		i = b->index + 1;
 	}
 	mutex_unlock(&fs->dev->engine_lock);
 	ugm_progress(fs->dev);

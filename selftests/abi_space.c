@@ -83,6 +83,12 @@ TEST_F(abi_space, advise)
 	EXPECT_EQ(0, ut_advise(d, a, 4 * 4096, UGM_ADVICE_UNSET_ACCESSED_BY_CPU, 0));
 	EXPECT_EQ(0, ut_advise(d, a + 4096, 4096, UGM_ADVICE_PIN, 0));
 	EXPECT_EQ(0, ut_advise(d, a + 4096, 4096, UGM_ADVICE_UNPIN, 0));
+	/* More than there are frames cannot be kept, and makes no blocks. */
+	a = ut_alloc(d, 2, 1ULL << 40, 0);
+	ASSERT_LE(0, a);
+	EXPECT_EQ(-ENOSPC, ut_advise(d, a, 1ULL << 40, UGM_ADVICE_PIN, 0));
+	EXPECT_EQ(0, ut_advise(d, a, 1ULL << 40, UGM_ADVICE_UNPIN, 0));
+	EXPECT_GT(10u, ut_stat(d, "space.populated.blocks"));
 }
 
 static int one_hint(int fd, struct ugm_hint_desc h)
