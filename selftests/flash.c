@@ -270,6 +270,75 @@ TEST_F(flash, detach_waits_for_nobody)
 	EXPECT_EQ(0, ut_attach(UT_NAMESPACE, 0));
 }
 
+static int sysfs_write(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC), err = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, text, strlen(text)) < 0)
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+/* The namespace's controller comes back, under its old name. */
+static int plug_in_again(void)
+{
+	uint64_t until = ut_now() + ut_limit(10000);
+	int err = sysfs_write("/sys/bus/pci/rescan", "1");
+
+	while (!err && access(UT_NAMESPACE, F_OK)) {
+		if (ut_now() > until)
+			return -ETIMEDOUT;
+		ut_sleep_ms(20);
+	}
+	return err;
+}
+
+/* Pulled out while blocks move: what was on it is lost, and nothing else. */
+TEST_F(flash, namespace_pulled_out)
+{
+	struct ut *d = &self->d;
+	struct ugm_ioc_check check = { 0 };
+	int64_t base = ut_alloc_blocks(d, TAG, 12);
+	uint64_t began, nr;
+	int err;
+
+	ASSERT_LE(0, base);
+	fill_blocks(d, base, 12, 10);
+	ASSERT_EQ(0, ut_move(d, UGM_HINT_EVICT, TAG, 0, 4, UGM_TIER_ID_FLASH));
+	ASSERT_EQ(0, ut_hint_now(d, UGM_HINT_EVICT, TAG, 4, 4, UGM_TIER_ID_FLASH));
+	began = ut_now();
+	ASSERT_EQ(0, sysfs_write("/sys/class/block/nvme0n1/device/device/remove", "1"));
+	ASSERT_EQ(0, ut_hint_now(d, UGM_HINT_EVICT, TAG, 8, 4, UGM_TIER_ID_FLASH));
+	err = ut_wait(d, NULL);
+	EXPECT_TRUE(!err || err == -EIO);
+	EXPECT_EQ(0, wrong_blocks(d, d->gpu, base + 8 * d->block, 4, 18));
+	/* Which of those that were on their way had arrived is chance. */
+	nr = blocks_in(d, base, 12, UGM_TIER_ID_FLASH);
+	EXPECT_LE(4u, nr);
+	EXPECT_GE(8u, nr);
+	for (int i = 0; i < 12; i++) {
+		bool lost = ut_tier(d, base + i * d->block) == UGM_TIER_ID_FLASH;
+
+		EXPECT_EQ(lost ? SIGBUS : 0, ut_touch(at(d, d->host, base, i), true));
+		if (!lost)
+			EXPECT_EQ(-1, ut_compare(at(d, d->gpu, base, i), d->block, 10 + i));
+	}
+	EXPECT_GT(ut_limit(8000), ut_now() - began);
+	EXPECT_EQ(0, ut_ioctl(d->fd, UGM_IOC_CHECK, &check));
+	EXPECT_EQ(0u, check.violations);
+	EXPECT_EQ(0, ut_free(d, base));
+	EXPECT_EQ(0, ut_ioctl(d->fd, UGM_IOC_DETACH, NULL));
+	ASSERT_EQ(0, plug_in_again());
+	ASSERT_EQ(0, ut_attach(UT_NAMESPACE, UT_NAMESPACE_LEN));
+	base = ut_alloc_blocks(d, TAG, 2);
+	ASSERT_LE(0, base);
+	evict_two(_metadata, d, base, 30);
+	EXPECT_EQ(0, wrong_blocks(d, d->gpu, base, 2, 30));
+}
+
 /* An answer of attach, with the line that says why. */
 static int attach_line(struct ut *d, const char *path, uint64_t offset, uint64_t len, int *lines)
 {

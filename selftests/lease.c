@@ -4,6 +4,8 @@
  *
  * The planner lane: leases that are served, and what a server may not do.
  */
+#include <poll.h>
+
 #include "lease.h"
 
 UT_FIXTURE(lease);
@@ -256,6 +258,129 @@ TEST_F(lease, the_window_is_the_server_s_alone)
 	EXPECT_EQ(0, status);
 	transfer_all(&s);
 	EXPECT_EQ(0, serve(&s));
+	server_close(&s);
+}
+
+/* More data than the window has places for. */
+FIXTURE(wide)
+{
+	struct ut d;
+	uint64_t nr;
+	int64_t base;
+};
+
+FIXTURE_VARIANT(wide)
+{
+	const char *params;
+	uint64_t len;
+};
+
+FIXTURE_VARIANT_ADD(wide, small)
+{
+	.params = "block_size=4096 gpu_mem=64M host_mem=1M",
+	.len = 48 << 20,
+};
+
+FIXTURE_VARIANT_ADD(wide, huge)
+{
+	.params = "block_size=2097152 gpu_mem=200M host_mem=2M",
+	.len = 192 << 20,
+};
+
+FIXTURE_SETUP(wide)
+{
+	struct ut *d = &self->d;
+
+	*d = (struct ut){ .fd = -1 };
+	ASSERT_EQ(0, ut_load(variant->params));
+	ASSERT_EQ(0, ut_attach(UT_NAMESPACE, variant->len));
+	ASSERT_EQ(0, ut_open(d));
+	self->nr = variant->len / d->block;
+	self->base = ut_alloc_blocks(d, TAG, self->nr);
+	ASSERT_LE(0, self->base);
+	ut_fill(d->gpu + self->base, variant->len, 20);
+}
+
+FIXTURE_TEARDOWN(wide)
+{
+	EXPECT_EQ(0, ut_teardown(&self->d));
+}
+
+/* Serve all there is, but some leases in part only: the rest is not done. */
+static int serve_in_parts(struct server *s)
+{
+	uint32_t turn = 0;
+	int err;
+
+	while (!(err = exchange(s, 0, 300))) {
+		transfer_all(s);
+		if (++turn % 16)
+			continue;
+		s->seg[0].result /= 2;
+		s->nr = (s->nr + 1) / 2;
+	}
+	return err == -ETIME ? 0 : err;
+}
+
+/* Places are used again and again, also across the end of the window. */
+TEST_F(wide, places_go_round)
+{
+	struct ut *d = &self->d;
+	struct server s;
+	uint64_t places = 0;
+
+	ASSERT_EQ(0, server_open(&s, d, 0, LONG_MS));
+	ASSERT_EQ(-EAGAIN, exchange(&s, UGM_FETCH_NOWAIT, 0));
+	while (places <= 5 * (s.size / d->block) / 2) {
+		ASSERT_EQ(0, ut_hint_now(d, UGM_HINT_EVICT, TAG, 0, self->nr, UGM_TIER_ID_FLASH));
+		ASSERT_EQ(0, serve_in_parts(&s));
+		ASSERT_EQ(UGM_TIER_ID_FLASH, ut_tier(d, self->base));
+		ASSERT_EQ(0, ut_hint_now(d, UGM_HINT_PREFETCH, TAG, 0, self->nr, UGM_TIER_ID_GPU));
+		ASSERT_EQ(0, serve_in_parts(&s));
+		ASSERT_EQ(UGM_TIER_ID_GPU, ut_tier(d, self->base));
+		places = (ut_stat(d, "lease.read.bytes") + ut_stat(d, "lease.written.bytes")) /
+			 d->block;
+	}
+	EXPECT_EQ(-1, ut_compare(d->gpu + self->base, variant->len, 20));
+	EXPECT_LE(1u, ut_stat(d, "lease.kernel_lane.blocks"));
+	server_close(&s);
+}
+
+/* A server that takes all it can get has no more than the window. */
+TEST_F(wide, a_full_window)
+{
+	struct ut *d = &self->d;
+	struct server s, held[160];
+	struct pollfd p = { .events = POLLIN };
+	uint64_t leased = 0;
+	int i, n = 0;
+
+	ASSERT_EQ(0, server_open(&s, d, 0, LONG_MS));
+	ASSERT_EQ(-EAGAIN, exchange(&s, UGM_FETCH_NOWAIT, 0));
+	ASSERT_EQ(0, ut_hint_now(d, UGM_HINT_EVICT, TAG, 0, self->nr, UGM_TIER_ID_FLASH));
+	p.fd = s.lane;
+	for (; n < 160; n++) {
+		held[n] = s;
+		if (exchange(&held[n], 0, 300))
+			break;
+		leased += leased_bytes(&held[n]);
+	}
+	ASSERT_GT(160, n);
+	EXPECT_GE(s.size, leased);
+	if (d->block == 2 << 20) {
+		EXPECT_EQ(s.size, leased);
+		/* There is work, but no place for it: nothing to wake up for. */
+		EXPECT_LT(0u, ut_stat(d, "lane.queued.blocks"));
+		EXPECT_EQ(0, poll(&p, 1, 0));
+	}
+	for (i = 0; i < n; i++) {
+		transfer_all(&held[i]);
+		ASSERT_EQ(0, commit(&held[i]));
+	}
+	EXPECT_EQ(0, serve(&s));
+	EXPECT_EQ(0, ut_wait(d, NULL));
+	EXPECT_EQ(self->nr, ut_moved(d, "gpu", "flash"));
+	EXPECT_EQ(-1, ut_compare(d->gpu + self->base, variant->len, 20));
 	server_close(&s);
 }
 

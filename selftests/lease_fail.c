@@ -270,6 +270,58 @@ TEST_F(lease_fail, a_touch_takes_the_block_from_the_server)
 	server_close(&s);
 }
 
+/* As the server does before it transfers a segment; its answer is no matter. */
+static int populate(struct server *s, const struct ugm_segment *g)
+{
+	int what = g->dir == UGM_LANE_WRITE ? MADV_POPULATE_READ : MADV_POPULATE_WRITE;
+
+	return madvise(s->window + g->window_offset, g->len, what) ? -errno : 0;
+}
+
+static void taken_back(struct __test_metadata *_metadata, struct ut *d, int tier)
+{
+	uint64_t nr = 0, failed = 0;
+	struct server s;
+	int64_t base = prepare(_metadata, d, &s, tier, 13, LONG_MS);
+
+	/* All eight, in one segment if they fit, of which one is given up. */
+	ut_sleep_ms(100);
+	ASSERT_EQ(0, fetch(&s));
+	EXPECT_EQ(-1, ut_compare((tier == UGM_TIER_ID_GPU ? d->host : d->gpu) + base +
+				 3 * d->block, d->block, 13 + 3));
+	ASSERT_EQ(1u, ut_stat(d, "lease.revoked.blocks"));
+	do {
+		for (uint32_t i = 0; i < s.nr; i++, nr++) {
+			int err = populate(&s, &s.seg[i]);
+
+			EXPECT_TRUE(!err || err == -EFAULT);
+			failed += !!err;
+			transfer(&s, &s.seg[i]);
+			EXPECT_EQ(!err, s.seg[i].result == (int32_t)s.seg[i].len);
+		}
+	} while (!exchange(&s, 0, 300));
+	EXPECT_EQ(1u, failed);
+	EXPECT_LE(nr, 12u);
+	ASSERT_EQ(0, ut_wait(d, NULL));
+	for (int i = 0; i < BLOCKS; i++) {
+		EXPECT_EQ(i == 3 ? UGM_TIER_ID_GPU + (tier == UGM_TIER_ID_GPU) : tier,
+			  ut_tier(d, base + i * d->block));
+	}
+	EXPECT_EQ(0, wrong_blocks(d, base, 13));
+	server_close(&s);
+	ASSERT_EQ(0, ut_free(d, base));
+}
+
+TEST_F(lease_fail, populated_when_a_block_was_taken_back)
+{
+	taken_back(_metadata, &self->d, UGM_TIER_ID_FLASH);
+}
+
+TEST_F(lease_fail, populated_when_a_block_was_taken_back_from_a_read)
+{
+	taken_back(_metadata, &self->d, UGM_TIER_ID_GPU);
+}
+
 TEST_F(lease_fail, the_space_ends_first)
 {
 	struct ut *d = &self->d;
