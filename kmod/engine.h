@@ -281,6 +281,7 @@ enum ugm_phase {
  * @copy: a write-back: the home stays
  * @keep: the source stays a valid copy
  * @evict: its end is to make room: booked when it is queued
+ * @hinted: a hint asked for it, whoever made it go first since
  * @booked: its source is revoked and busy
  * @frees: counted in &ugm_engine.freeing: a demand may count on its frame
  * @late: the real move was slower than the model (paced clock)
@@ -303,6 +304,7 @@ struct ugm_transfer {
 	bool copy;
 	bool keep;
 	bool evict;
+	bool hinted;
 	bool booked;
 	bool frees;
 	bool late;

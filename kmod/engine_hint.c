@@ -49,6 +49,7 @@ static struct ugm_transfer *queue_planned(struct apply *a, struct ugm_block *b,
 	t->need = a->h->need;
 	t->cookie = a->h->cookie;
 	t->copy = copy;
+	t->hinted = true;
 	return t;
 }
 

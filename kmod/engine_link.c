@@ -408,9 +408,20 @@ static void redirect(struct ugm_engine *e, struct ugm_transfer *t)
 
 enum room { ROOM_YES, ROOM_NO, ROOM_CHANGED };
 
+/*
+ * Something leaves the tier: a plan that fills it counts on that room. Flash has
+ * room for what waits in a queue, so that this ends.
+ */
+static bool room_comes(const struct ugm_engine *e, enum ugm_tier tier)
+{
+	return e->leaving[tier] || !list_empty(&e->evicting[tier]);
+}
+
 static enum room room_full(struct ugm_engine *e, struct ugm_transfer *t)
 {
 	if (t->evict && t->dst != UGM_TIER_FLASH) {
+		if (t->hinted && room_comes(e, (enum ugm_tier)t->dst))
+			return ROOM_NO;
 		redirect(e, t);
 		return ROOM_CHANGED;
 	}

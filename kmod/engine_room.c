@@ -12,6 +12,10 @@
  *
  * Victims are booked, revoked from every mapping, in batches. One whose page
  * somebody holds is passed over.
+ *
+ * An eviction that a hint asked for, and that finds its tier full, waits while
+ * anything leaves that tier: a plan that moves data on from there counts on that
+ * room. Else it goes to the next tier, as those that the engine chose do at once.
  */
 
 /* Victims booked in one go: one revocation and one TLB flush for all. */

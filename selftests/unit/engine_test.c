@@ -631,18 +631,18 @@ static void hint_now(struct host *h, u8 op, u8 tier, u32 first, u32 nr)
 	ugm_engine_hint(&h->e, &h->s, hint);
 }
 
-/* A prefetch towards the CPU does not take from a launch what it waits for. */
-static void prefetch_under_launch(void **unused)
+/* A machine with one range of @nr blocks that a launch has just written. */
+static struct host *written_range(u32 nr, u64 host_blocks)
 {
 	struct host *h = calloc(1, sizeof(*h));
 	struct ugm_machine m = {
 		.block_bytes = 1 << 20,
-		.capacity = { [UGM_TIER_GPU] = 8 << 20, [UGM_TIER_HOST] = 8 << 20 },
+		.capacity = { [UGM_TIER_GPU] = 8 << 20, [UGM_TIER_HOST] = host_blocks << 20 },
 		.bandwidth = { 16000000000, 14000000000, 3200000000, 3000000000 },
 		.fault_ns = 45000,
 		.fault_batch_bytes = 2 << 20,
 	};
-	struct ugm_operand o = { .nr = 2, .mode = UGM_OPERAND_WRITE };
+	struct ugm_operand o = { .nr = nr, .mode = UGM_OPERAND_WRITE };
 	struct ugm_demand d = {
 		.space = &h->s,
 		.operands = &o,
@@ -650,18 +650,44 @@ static void prefetch_under_launch(void **unused)
 		.launch = true,
 		.cause = UGM_CAUSE_DEMAND,
 		.tier = UGM_TIER_GPU,
-	}, again = d;
-	unsigned int i;
+	};
+	u32 i;
 
 	ugm_engine_init(&h->e, &ops);
 	ugm_space_init(&h->s);
 	assert_int_equal(ugm_engine_set_machine(&h->e, &m), 0);
 	make_ranges(h);
-	ugm_range_init(&h->ranges[0].r, &h->s, 0, 2, 1 << 20);
-	for (i = 0; i < 2; i++)
+	ugm_range_init(&h->ranges[0].r, &h->s, 0, nr, 1 << 20);
+	for (i = 0; i < nr; i++)
 		ugm_block_init(&h->ranges[0].blocks[i].b, &h->ranges[0].r, i);
 	o.range = &h->ranges[0].r;
 	assert_int_equal(run(h, &d), 0);
+	return h;
+}
+
+static enum ugm_tier home_of(struct host *h, u32 block)
+{
+	return ugm_state_home(h->ranges[0].blocks[block].b.state);
+}
+
+/* A prefetch towards the CPU does not take from a launch what it waits for. */
+static void prefetch_under_launch(void **unused)
+{
+	struct host *h = written_range(2, 8);
+	struct ugm_operand o = {
+		.range = &h->ranges[0].r,
+		.nr = 2,
+		.mode = UGM_OPERAND_WRITE,
+	};
+	struct ugm_demand again = {
+		.space = &h->s,
+		.operands = &o,
+		.nr_operands = 1,
+		.launch = true,
+		.cause = UGM_CAUSE_DEMAND,
+		.tier = UGM_TIER_GPU,
+	};
+
 	hint_now(h, UGM_OP_EVICT, UGM_TIER_HOST, 0, 2);
 	assert_int_equal(ugm_engine_drain(&h->e), 0);
 
@@ -679,12 +705,42 @@ static void prefetch_under_launch(void **unused)
 	free(h);
 }
 
+/*
+ * An eviction that a hint asked for waits for what leaves the full tier, also
+ * where that is asked for at the same moment; with nothing leaving it goes on to
+ * the next tier.
+ */
+static void eviction_waits_for_room(void **unused)
+{
+	struct host *h = written_range(5, 2);
+	const u64 *refused = h->s.refused;
+	u32 i;
+
+	hint_now(h, UGM_OP_EVICT, UGM_TIER_HOST, 0, 2);
+	assert_int_equal(ugm_engine_drain(&h->e), 0);
+	hint_now(h, UGM_OP_EVICT, UGM_TIER_FLASH, 0, 2);
+	hint_now(h, UGM_OP_EVICT, UGM_TIER_HOST, 2, 2);
+	assert_int_equal(ugm_engine_drain(&h->e), 0);
+	for (i = 0; i < 4; i++)
+		assert_int_equal(home_of(h, i), i < 2 ? UGM_TIER_FLASH : UGM_TIER_HOST);
+	assert_int_equal(refused[UGM_REFUSED_REDIRECTED], 0);
+
+	hint_now(h, UGM_OP_EVICT, UGM_TIER_HOST, 4, 1);
+	assert_int_equal(ugm_engine_drain(&h->e), 0);
+	assert_int_equal(home_of(h, 4), UGM_TIER_FLASH);
+	assert_int_equal(refused[UGM_REFUSED_REDIRECTED], 1);
+	check(h);
+	clean_up(h);
+	free(h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_launches),
 		cmocka_unit_test(rough_host),
 		cmocka_unit_test(prefetch_under_launch),
+		cmocka_unit_test(eviction_waits_for_room),
 	};
 
 	printf("# first seed %llu (UGM_SEED)\n",
