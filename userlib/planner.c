@@ -228,6 +228,7 @@ void ugm_planner_free(struct ugm_planner *p)
 	free(p->flashed);
 	free(p->start_ns);
 	free(p->length_ns);
+	free(p->deferred);
 	free(p->copies);
 	free(p->moves);
 	free(p);

@@ -172,6 +172,12 @@ struct ugm_plan_heap {
 	u64 room;
 };
 
+/* A tensor of which nothing more may move before the next launch. */
+struct ugm_plan_deferred {
+	u32 tensor;
+	u8 queue;
+};
+
 /**
  * struct ugm_plan_lane - a link and what is on it
  * @chunk: chunk, or UGM_PLAN_NONE
@@ -236,6 +242,9 @@ struct ugm_plan_move {
  * @tensors: by tensor index, what is known of it
  * @uses: of tensors by launches
  * @queues: tensors with chunks that may move, by what for
+ * @deferred: tensors that are in a queue again from the next launch on
+ * @nr_deferred: how many
+ * @deferred_room: how many there is room for
  * @lanes: what each link does
  * @copies: chunks with copies in the host tier, in order of arrival in the GPU
  * @copies_head: the first that counts
@@ -279,6 +288,9 @@ struct ugm_planner {
 	struct ugm_plan_tensor *tensors;
 	struct ugm_plan_use *uses;
 	struct ugm_plan_heap queues[UGM_PLAN_NR_QUEUES];
+	struct ugm_plan_deferred *deferred;
+	u64 nr_deferred;
+	u64 deferred_room;
 	struct ugm_plan_lane lanes[UGM_NR_LINKS];
 	u32 *copies;
 	u64 copies_head;
@@ -315,7 +327,7 @@ void ugm_plan_advance(struct ugm_planner *p);
 void ugm_plan_expect(struct ugm_planner *p);
 bool ugm_plan_reclaim(struct ugm_planner *p);
 
-/* May it move on? See ugm_plan_find(). */
+/* May it move on? See ugm_plan_first(). */
 static inline bool ugm_plan_movable(const struct ugm_planner *p,
 				    const struct ugm_plan_chunk *c)
 {
@@ -328,9 +340,10 @@ void ugm_plan_follow(struct ugm_planner *p);
 /* planner_queue.c: who is next */
 void ugm_plan_enqueue(struct ugm_planner *p, u32 tensor, unsigned int class);
 bool ugm_plan_top(struct ugm_planner *p, enum ugm_plan_queue q, u32 *tensor);
+u32 ugm_plan_first(struct ugm_planner *p, enum ugm_plan_queue q, u32 *tensor);
 void ugm_plan_pop(struct ugm_planner *p, enum ugm_plan_queue q);
-u32 ugm_plan_find(const struct ugm_planner *p, u32 tensor,
-		  enum ugm_plan_queue q);
+void ugm_plan_defer(struct ugm_planner *p, enum ugm_plan_queue q);
+void ugm_plan_resume(struct ugm_planner *p);
 
 /* planner_lane.c: what each link does next */
 bool ugm_plan_dispatch(struct ugm_planner *p);

@@ -399,6 +399,7 @@ void ugm_plan_advance(struct ugm_planner *p)
 		      p->due_ns - (s64)nominal(p, p->slot + p->n));
 	p->slot++;
 	p->slot_ns = p->now_ns;
+	ugm_plan_resume(p);
 	if (p->copies_head > p->nr_copies / 2) {
 		memmove(p->copies, p->copies + p->copies_head,
 			(p->nr_copies - p->copies_head) * sizeof(*p->copies));
@@ -430,7 +431,7 @@ int ugm_plan_begin(struct ugm_planner *p)
 		p->lanes[i].chunk = UGM_PLAN_NONE;
 	p->used = p->host_used = 0;
 	p->copies_head = p->nr_copies = 0;
-	p->nr_moves = 0;
+	p->nr_moves = p->nr_deferred = 0;
 	p->due_ns = 0;
 	p->now_ns = p->slot_ns = 0;
 	p->slot = p->n;

@@ -194,12 +194,10 @@ static void choose_in(struct ugm_planner *p)
 			demand(p, UGM_LINK_GPU_IN, chunk);
 		return;
 	}
-	if (!ugm_plan_top(p, UGM_PLAN_Q_FROM_HOST, &tensor) ||
+	chunk = ugm_plan_first(p, UGM_PLAN_Q_FROM_HOST, &tensor);
+	if (chunk == UGM_PLAN_NONE || !gpu_has_room(p, chunk, false) ||
 	    (p->set.host_lead < 1 &&
 	     (double)slack(p) > p->set.host_lead * (double)p->start_ns[p->n]))
-		return;
-	chunk = ugm_plan_find(p, tensor, UGM_PLAN_Q_FROM_HOST);
-	if (chunk == UGM_PLAN_NONE || !gpu_has_room(p, chunk, false))
 		return;
 	record(p, chunk, UGM_OP_PREFETCH, UGM_TIER_GPU,
 	       p->tensors[tensor].next);
@@ -218,9 +216,7 @@ static void choose_read(struct ugm_planner *p)
 			demand(p, UGM_LINK_FLASH_READ, chunk);
 		return;
 	}
-	if (!ugm_plan_top(p, UGM_PLAN_Q_FROM_FLASH, &tensor))
-		return;
-	chunk = ugm_plan_find(p, tensor, UGM_PLAN_Q_FROM_FLASH);
+	chunk = ugm_plan_first(p, UGM_PLAN_Q_FROM_FLASH, &tensor);
 	if (chunk == UGM_PLAN_NONE)
 		return;
 	next = p->tensors[tensor].next;
@@ -246,10 +242,8 @@ static double victim(struct ugm_planner *p, enum ugm_plan_queue q, u64 beyond,
 {
 	u32 tensor;
 
-	if (!ugm_plan_top(p, q, &tensor) || p->tensors[tensor].next <= beyond)
-		return 0;
-	*chunk = ugm_plan_find(p, tensor, q);
-	if (*chunk == UGM_PLAN_NONE)
+	*chunk = ugm_plan_first(p, q, &tensor);
+	if (*chunk == UGM_PLAN_NONE || p->tensors[tensor].next <= beyond)
 		return 0;
 	return weight * (double)(ugm_plan_expected(p, p->tensors[tensor].next) -
 				 p->now_ns);
@@ -263,9 +257,7 @@ static bool host_has_room(struct ugm_planner *p, s64 nr)
 	while (p->host_used + nr > p->host_limit) {
 		if (ugm_plan_reclaim(p))
 			continue;
-		if (!ugm_plan_top(p, UGM_PLAN_Q_HOST_BACKED, &tensor))
-			return false;
-		chunk = ugm_plan_find(p, tensor, UGM_PLAN_Q_HOST_BACKED);
+		chunk = ugm_plan_first(p, UGM_PLAN_Q_HOST_BACKED, &tensor);
 		if (chunk == UGM_PLAN_NONE)
 			return false;
 		record(p, chunk, UGM_OP_EVICT, UGM_TIER_FLASH, UGM_NEED_NONE);
@@ -334,13 +326,10 @@ static void write_back(struct ugm_planner *p)
 {
 	u32 tensor, chunk;
 
-	while (ugm_plan_top(p, UGM_PLAN_Q_WRITE_BACK, &tensor)) {
-		chunk = p->tensors[tensor].overfull > p->slot &&
-					p->tensors[tensor].next > p->slot ?
-				ugm_plan_find(p, tensor,
-					      UGM_PLAN_Q_WRITE_BACK) :
-				UGM_PLAN_NONE;
-		if (chunk == UGM_PLAN_NONE) {
+	while ((chunk = ugm_plan_first(p, UGM_PLAN_Q_WRITE_BACK, &tensor)) !=
+	       UGM_PLAN_NONE) {
+		if (p->tensors[tensor].overfull <= p->slot ||
+		    p->tensors[tensor].next <= p->slot) {
 			ugm_plan_pop(p, UGM_PLAN_Q_WRITE_BACK);
 			continue;
 		}
@@ -398,7 +387,7 @@ static bool leave_as_told(struct ugm_planner *p, u64 over)
 				send(p, chunk);
 			return false;
 		}
-		ugm_plan_pop(p, UGM_PLAN_Q_LEAVE);
+		ugm_plan_defer(p, UGM_PLAN_Q_LEAVE);
 	}
 	return false;
 }
@@ -473,7 +462,7 @@ static u32 host_victim(struct ugm_planner *p, u64 over)
 		dirty = find(p, tensor, UGM_PLAN_HOST);
 		if (dirty != UGM_PLAN_NONE)
 			return dirty;
-		ugm_plan_pop(p, UGM_PLAN_Q_TO_FLASH);
+		ugm_plan_defer(p, UGM_PLAN_Q_TO_FLASH);
 	}
 	b = victim(p, UGM_PLAN_Q_HOST_BACKED, over, p->set.clean_weight,
 		   &backed);

@@ -127,19 +127,51 @@ bool ugm_plan_top(struct ugm_planner *p, enum ugm_plan_queue q, u32 *tensor)
 }
 
 /**
- * ugm_plan_find() - a chunk because of which a tensor is in a queue
+ * ugm_plan_defer() - leave the first entry of a queue alone until the next launch
  * @p: planner
- * @tensor: tensor
- * @q: queue
- *
- * What came to its home during this launch is left where it is, for hints of one
- * launch all act at its begin; but not in the GPU tier while a launch waits.
+ * @q: a queue that is not empty
  *
  * Context: any.
- * Return: a chunk, or UGM_PLAN_NONE.
  */
-u32 ugm_plan_find(const struct ugm_planner *p, u32 tensor,
-		  enum ugm_plan_queue q)
+void ugm_plan_defer(struct ugm_planner *p, enum ugm_plan_queue q)
+{
+	struct ugm_plan_deferred *d;
+
+	d = ugm_array_room(p->deferred, &p->deferred_room, p->nr_deferred + 1,
+			   sizeof(*d));
+	if (d) {
+		p->deferred = d;
+		d[p->nr_deferred++] = (struct ugm_plan_deferred){
+			.tensor = p->queues[q].entries[0].tensor,
+			.queue = (u8)q,
+		};
+	} else {
+		p->no_memory = true;
+	}
+	ugm_plan_pop(p, q);
+}
+
+/**
+ * ugm_plan_resume() - what was deferred counts again
+ * @p: planner, at the begin of a launch
+ *
+ * Context: any.
+ */
+void ugm_plan_resume(struct ugm_planner *p)
+{
+	const struct ugm_plan_deferred *d;
+	u64 i;
+
+	for (i = 0; i < p->nr_deferred; i++) {
+		d = &p->deferred[i];
+		if (belongs(&p->tensors[d->tensor], (enum ugm_plan_queue)d->queue))
+			push(p, (enum ugm_plan_queue)d->queue, d->tensor);
+	}
+	p->nr_deferred = 0;
+}
+
+/* A chunk because of which a tensor is in a queue, and that may move; or none. */
+static u32 find(const struct ugm_planner *p, u32 tensor, enum ugm_plan_queue q)
 {
 	const struct ugm_plan_tensor *t = &p->tensors[tensor];
 	u32 i;
@@ -148,6 +180,32 @@ u32 ugm_plan_find(const struct ugm_planner *p, u32 tensor,
 		if (queue_classes[q] & 1u << p->chunks[i].class &&
 		    ugm_plan_movable(p, &p->chunks[i]))
 			return i;
+	return UGM_PLAN_NONE;
+}
+
+/**
+ * ugm_plan_first() - the first chunk of a queue that may move
+ * @p: planner
+ * @q: queue
+ * @tensor: its tensor, the first of the queue now
+ *
+ * What came to its home during this launch is left where it is, for hints of one
+ * launch all act at its begin; but not in the GPU tier while a launch waits.
+ * Tensors of which nothing else is there are deferred.
+ *
+ * Context: any.
+ * Return: a chunk, or UGM_PLAN_NONE.
+ */
+u32 ugm_plan_first(struct ugm_planner *p, enum ugm_plan_queue q, u32 *tensor)
+{
+	u32 chunk;
+
+	while (ugm_plan_top(p, q, tensor)) {
+		chunk = find(p, *tensor, q);
+		if (chunk != UGM_PLAN_NONE)
+			return chunk;
+		ugm_plan_defer(p, q);
+	}
 	return UGM_PLAN_NONE;
 }
 
