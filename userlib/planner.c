@@ -82,7 +82,8 @@ static void count_live(struct ugm_planner *p)
  * How far it is from each use to the last overfull launch in one of the gaps
  * before the next write. Backwards, and twice around for what is circular.
  */
-static void measure_gaps(struct ugm_planner *p, const u32 *since, u32 tensor)
+static void measure_gaps(struct ugm_planner *p, const u32 *since, u32 tensor,
+			 enum ugm_plan_level level)
 {
 	struct ugm_plan_tensor *t = &p->tensors[tensor];
 	struct ugm_plan_use *u = &p->uses[t->first_use];
@@ -96,16 +97,19 @@ static void measure_gaps(struct ugm_planner *p, const u32 *since, u32 tensor)
 				continue;
 			gap = u[next].kernel + (next ? 0 : p->n) - u[i].kernel;
 			last = since[(u[next].kernel + p->n - 1) % p->n] + 1;
-			if (!u[next].writes && u[next].overfull)
-				u[i].overfull = gap + u[next].overfull;
+			if (!u[next].writes && u[next].overfull[level])
+				u[i].overfull[level] =
+					gap + u[next].overfull[level];
 			else if (last < gap)
-				u[i].overfull = gap - last;
+				u[i].overfull[level] = gap - last;
 		}
 	}
 }
 
-static int find_gaps(struct ugm_planner *p)
+static int find_gaps(struct ugm_planner *p, enum ugm_plan_level level)
 {
+	s64 room = p->capacity +
+		   (level == UGM_PLAN_OVER_HOST ? p->host_capacity : 0);
 	u32 *since = calloc(p->n, sizeof(*since));
 	u32 i, k, far = 2 * p->n + 1;
 
@@ -114,11 +118,11 @@ static int find_gaps(struct ugm_planner *p)
 	/* Launches from the last overfull one to each. */
 	for (i = 0; i < 2 * p->n; i++) {
 		k = i % p->n;
-		far = p->live[k] > p->capacity ? 0 : far + 1;
+		far = p->live[k] > room ? 0 : far + 1;
 		since[k] = far;
 	}
 	for (i = 0; i < p->layout->trace->nr_tensors; i++)
-		measure_gaps(p, since, i);
+		measure_gaps(p, since, i, level);
 	free(since);
 	return 0;
 }
@@ -188,7 +192,8 @@ int ugm_planner_make(const struct ugm_layout *layout,
 		ret = make_chunks(p);
 	if (!ret) {
 		count_live(p);
-		ret = find_gaps(p);
+		ret = find_gaps(p, UGM_PLAN_OVER_GPU) ?:
+		      find_gaps(p, UGM_PLAN_OVER_HOST);
 	}
 	if (!ret &&
 	    (ugm_curve_init(&p->gpu, p->n) || ugm_curve_init(&p->host, p->n) ||

@@ -82,8 +82,16 @@ enum ugm_plan_queue {
 	UGM_PLAN_Q_FROM_HOST, /* soonest first, as the next */
 	UGM_PLAN_Q_FROM_FLASH,
 	UGM_PLAN_Q_FLASH_COPY, /* furthest first: copies wanted in flash */
-	UGM_PLAN_Q_WRITE_BACK, /* by the launch before which a copy is of use */
+	UGM_PLAN_Q_WRITE_BACK, /* furthest first: copies of use in the host */
+	UGM_PLAN_Q_BACK_UP, /* furthest first: copies of use in flash */
 	UGM_PLAN_NR_QUEUES
+};
+
+/* What more may be alive than fits into. */
+enum ugm_plan_level {
+	UGM_PLAN_OVER_GPU, /* the GPU tier: copies in the host are of use */
+	UGM_PLAN_OVER_HOST, /* both memory tiers: copies in flash are */
+	UGM_PLAN_NR_LEVELS
 };
 
 /**
@@ -120,7 +128,8 @@ struct ugm_plan_chunk {
  * @nr_uses: how many
  * @cursor: its next use
  * @next: launch of that, counted over iterations
- * @overfull: last launch before which a copy is of use, or UGM_NEED_NONE
+ * @overfull: by level, the last launch before which a copy is of use, or
+ *            UGM_NEED_NONE
  * @leave: chunks that are still to leave the GPU tier
  * @flash: chunks that are still to go to flash
  * @flash_copy: chunks of which copies are wanted in flash
@@ -133,7 +142,7 @@ struct ugm_plan_tensor {
 	u32 nr_uses;
 	u32 cursor;
 	u64 next;
-	u64 overfull;
+	u64 overfull[UGM_PLAN_NR_LEVELS];
 	u32 leave;
 	u32 flash;
 	u32 flash_copy;
@@ -144,8 +153,8 @@ struct ugm_plan_tensor {
  * struct ugm_plan_use - a launch's use of a tensor
  * @kernel: the launch
  * @writes: does it write
- * @overfull: distance from @kernel to the last overfull launch in a gap before
- *            the tensor's next write; 0: there is none
+ * @overfull: by level, the distance from @kernel to the last overfull launch in a
+ *            gap before the tensor's next write; 0: there is none
  * @leave: chunks that are to leave the GPU tier after it
  * @flash: chunks of these that are to go to flash
  * @flash_copy: the most that are to go to flash before the tensor's next write
@@ -153,7 +162,7 @@ struct ugm_plan_tensor {
 struct ugm_plan_use {
 	u32 kernel;
 	bool writes;
-	u32 overfull;
+	u32 overfull[UGM_PLAN_NR_LEVELS];
 	u32 leave;
 	u32 flash;
 	u32 flash_copy;

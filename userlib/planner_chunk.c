@@ -299,12 +299,13 @@ static void look_ahead(struct ugm_planner *p, u32 tensor, u64 it)
 	const struct ugm_plan_use *last =
 		&p->uses[t->first_use + (t->cursor ? t->cursor : t->nr_uses) -
 			 1];
-	u64 before = t->cursor ? it : it - 1;
+	u64 used = (t->cursor ? it : it - 1) * p->n + last->kernel;
+	unsigned int i;
 
 	t->next = it * p->n + next->kernel;
-	t->overfull = last->overfull ?
-			      before * p->n + last->kernel + last->overfull :
-			      UGM_NEED_NONE;
+	for (i = 0; i < UGM_PLAN_NR_LEVELS; i++)
+		t->overfull[i] = last->overfull[i] ? used + last->overfull[i] :
+						     UGM_NEED_NONE;
 }
 
 /* What is to be away until the tensor's next use is still there. */

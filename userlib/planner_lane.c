@@ -328,7 +328,7 @@ static void write_back(struct ugm_planner *p)
 
 	while ((chunk = ugm_plan_first(p, UGM_PLAN_Q_WRITE_BACK, &tensor)) !=
 	       UGM_PLAN_NONE) {
-		if (p->tensors[tensor].overfull <= p->slot ||
+		if (p->tensors[tensor].overfull[UGM_PLAN_OVER_GPU] <= p->slot ||
 		    p->tensors[tensor].next <= p->slot) {
 			ugm_plan_pop(p, UGM_PLAN_Q_WRITE_BACK);
 			continue;
@@ -336,7 +336,7 @@ static void write_back(struct ugm_planner *p)
 		if (p->host_used + p->chunks[chunk].nr > p->host_limit)
 			return;
 		record(p, chunk, UGM_OP_WRITEBACK, UGM_TIER_HOST,
-		       p->tensors[tensor].overfull);
+		       p->tensors[tensor].overfull[UGM_PLAN_OVER_GPU]);
 		start(p, UGM_LINK_GPU_OUT, chunk, UGM_TIER_HOST, true);
 		return;
 	}
@@ -470,31 +470,58 @@ static u32 host_victim(struct ugm_planner *p, u64 over)
 	return b > 0 && b >= d ? backed : d > 0 ? dirty : UGM_PLAN_NONE;
 }
 
-/* A copy in flash, which the relaxation counts on, is made early. */
-static void copy_to_flash(struct ugm_planner *p)
+/* A chunk of a tensor in memory that flash has no copy of, or none. */
+static u32 uncopied(const struct ugm_planner *p, u32 tensor)
+{
+	const struct ugm_plan_tensor *t = &p->tensors[tensor];
+	const struct ugm_plan_chunk *c;
+	u32 i;
+
+	for (i = t->first_chunk; i < t->first_chunk + t->nr_chunks; i++) {
+		c = &p->chunks[i];
+		if (c->class != UGM_PLAN_AWAY && c->class != UGM_PLAN_FLASH &&
+		    !(c->copies & 1 << UGM_TIER_FLASH) &&
+		    ugm_plan_movable(p, c))
+			return i;
+	}
+	return UGM_PLAN_NONE;
+}
+
+/*
+ * Has flash use for more copies of a tensor: those that the relaxation counts
+ * on, or any that help where both memory tiers overflow?
+ */
+static bool wanted_in_flash(const struct ugm_planner *p, u32 tensor,
+			    enum ugm_plan_queue q)
+{
+	const struct ugm_plan_tensor *t = &p->tensors[tensor];
+
+	if (t->next <= p->slot)
+		return false;
+	if (q == UGM_PLAN_Q_FLASH_COPY)
+		return there(p, tensor, UGM_TIER_FLASH) < t->flash_copy;
+	return t->overfull[UGM_PLAN_OVER_HOST] > p->slot;
+}
+
+/* A copy in flash, of the first of a queue that has use for one. */
+static void copy_to_flash(struct ugm_planner *p, enum ugm_plan_queue q)
 {
 	u32 tensor, chunk;
 
-	while (ugm_plan_top(p, UGM_PLAN_Q_FLASH_COPY, &tensor)) {
-		chunk = UGM_PLAN_NONE;
-		if (p->tensors[tensor].next > p->slot &&
-		    there(p, tensor, UGM_TIER_FLASH) <
-			    p->tensors[tensor].flash_copy) {
-			chunk = find(p, tensor, UGM_PLAN_HOST);
-			if (chunk == UGM_PLAN_NONE)
-				chunk = find(p, tensor, UGM_PLAN_CLEAN);
-			if (chunk == UGM_PLAN_NONE)
-				chunk = find(p, tensor, UGM_PLAN_DIRTY);
+	while (p->lanes[UGM_LINK_FLASH_WRITE].chunk == UGM_PLAN_NONE &&
+	       ugm_plan_top(p, q, &tensor)) {
+		if (!wanted_in_flash(p, tensor, q)) {
+			ugm_plan_pop(p, q);
+			continue;
 		}
-		if (chunk == UGM_PLAN_NONE ||
-		    p->chunks[chunk].copies & 1 << UGM_TIER_FLASH) {
-			ugm_plan_pop(p, UGM_PLAN_Q_FLASH_COPY);
+		chunk = uncopied(p, tensor);
+		if (chunk == UGM_PLAN_NONE) {
+			ugm_plan_defer(p, q);
 			continue;
 		}
 		record(p, chunk, UGM_OP_WRITEBACK, UGM_TIER_FLASH,
 		       p->tensors[tensor].next);
 		start(p, UGM_LINK_FLASH_WRITE, chunk, UGM_TIER_FLASH, true);
-		return;
 	}
 }
 
@@ -517,9 +544,10 @@ static void choose_write(struct ugm_planner *p)
 			return;
 		to_flash(p, chunk);
 	}
-	if (p->set.write_back &&
-	    p->lanes[UGM_LINK_FLASH_WRITE].chunk == UGM_PLAN_NONE)
-		copy_to_flash(p);
+	if (p->set.write_back) {
+		copy_to_flash(p, UGM_PLAN_Q_FLASH_COPY);
+		copy_to_flash(p, UGM_PLAN_Q_BACK_UP);
+	}
 }
 
 /* First touches take what room there is. */

@@ -25,16 +25,16 @@ static const u32 queue_classes[UGM_PLAN_NR_QUEUES] = {
 	[UGM_PLAN_Q_FLASH_COPY] = 1 << UGM_PLAN_CLEAN | 1 << UGM_PLAN_DIRTY |
 				  1 << UGM_PLAN_HOST,
 	[UGM_PLAN_Q_WRITE_BACK] = 1 << UGM_PLAN_DIRTY | 1 << UGM_PLAN_BACKED,
+	[UGM_PLAN_Q_BACK_UP] = 1 << UGM_PLAN_CLEAN | 1 << UGM_PLAN_DIRTY |
+			       1 << UGM_PLAN_HOST,
 };
 
 static s64 key_of(const struct ugm_planner *p, const struct ugm_plan_tensor *t,
 		  enum ugm_plan_queue q)
 {
-	if (q == UGM_PLAN_Q_WRITE_BACK)
-		return -(s64)t->next;
-	return q < UGM_PLAN_Q_FROM_HOST || q == UGM_PLAN_Q_FLASH_COPY ?
-		       -(s64)t->next :
-		       (s64)t->next;
+	return q == UGM_PLAN_Q_FROM_HOST || q == UGM_PLAN_Q_FROM_FLASH ?
+		       (s64)t->next :
+		       -(s64)t->next;
 }
 
 static bool belongs(const struct ugm_plan_tensor *t, enum ugm_plan_queue q)
@@ -42,7 +42,10 @@ static bool belongs(const struct ugm_plan_tensor *t, enum ugm_plan_queue q)
 	unsigned int c;
 
 	if (t->next == UGM_NEED_NONE ||
-	    (q == UGM_PLAN_Q_WRITE_BACK && t->overfull == UGM_NEED_NONE) ||
+	    (q == UGM_PLAN_Q_WRITE_BACK &&
+	     t->overfull[UGM_PLAN_OVER_GPU] == UGM_NEED_NONE) ||
+	    (q == UGM_PLAN_Q_BACK_UP &&
+	     t->overfull[UGM_PLAN_OVER_HOST] == UGM_NEED_NONE) ||
 	    (q == UGM_PLAN_Q_FLASH_COPY && !t->flash_copy) ||
 	    (q == UGM_PLAN_Q_LEAVE && !t->leave) ||
 	    (q == UGM_PLAN_Q_TO_FLASH && !t->flash))
