@@ -196,8 +196,7 @@ int ugm_planner_make(const struct ugm_layout *layout,
 		      find_gaps(p, UGM_PLAN_OVER_HOST);
 	}
 	if (!ret &&
-	    (ugm_curve_init(&p->gpu, p->n) || ugm_curve_init(&p->host, p->n) ||
-	     ugm_curve_init(&p->late, p->n)))
+	    (ugm_curve_init(&p->gpu, p->n) || ugm_curve_init(&p->host, p->n)))
 		ret = -ENOMEM;
 	if (ret) {
 		ugm_planner_free(p);
@@ -222,7 +221,6 @@ void ugm_planner_free(struct ugm_planner *p)
 		free(p->queues[q].entries);
 	ugm_curve_free(&p->gpu);
 	ugm_curve_free(&p->host);
-	ugm_curve_free(&p->late);
 	ugm_vitality_free(&p->vitality);
 	free(p->tensors);
 	free(p->chunks);

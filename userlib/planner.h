@@ -40,8 +40,6 @@ enum ugm_plan_guide {
  * struct ugm_plan_setting - what the planner can be told to try
  * @guide: enum ugm_plan_guide
  * @write_back: idle links copy data before it has to leave
- * @host_lead: data comes back from the host when this share of an iteration, or
- *             less, is left in hand
  * @clean_weight: a clean victim is preferred to a dirty one that is needed no
  *                more than this many times later
  * @reserve: room in the host tier for what does not go as planned: so many times
@@ -52,7 +50,6 @@ enum ugm_plan_guide {
 struct ugm_plan_setting {
 	u8 guide;
 	bool write_back;
-	double host_lead;
 	double clean_weight;
 	double reserve;
 	double headroom;
@@ -236,9 +233,6 @@ struct ugm_plan_move {
  * @length_ns: by launch, how long it took when it was last played
  * @gpu: blocks the GPU tier will have to hold, less none
  * @host: blocks the host tier will have to hold
- * @late: by launch, time to fetch what is due until then, less the time till
- * then
- * @due_ns: time to fetch all that is in the host tier
  * @now_ns: the time
  * @slot: the launch under way, counted over iterations
  * @slot_ns: its begin
@@ -283,8 +277,6 @@ struct ugm_planner {
 	u64 *length_ns;
 	struct ugm_curve gpu;
 	struct ugm_curve host;
-	struct ugm_curve late;
-	s64 due_ns;
 	u64 now_ns;
 	u64 slot;
 	u64 slot_ns;

@@ -11,22 +11,6 @@
  * say of it.
  */
 
-static bool in_host(unsigned int class)
-{
-	return class == UGM_PLAN_HOST || class == UGM_PLAN_HOST_BACKED;
-}
-
-/* What has to be fetched over the GPU link until launch @t->next and later. */
-static void due(struct ugm_planner *p, const struct ugm_plan_chunk *c, int sign)
-{
-	u64 next = p->tensors[c->tensor].next;
-	s64 ns = sign * (s64)(c->bytes * 1000000000.0 /
-			      p->layout->config.pcie_bytes_per_s);
-
-	ugm_curve_add(&p->late, next, p->slot + p->n, ns);
-	p->due_ns += ns;
-}
-
 static unsigned int class_of(const struct ugm_plan_chunk *c)
 {
 	if (c->moving)
@@ -51,10 +35,6 @@ static void classify(struct ugm_planner *p, struct ugm_plan_chunk *c)
 
 	if (class == c->class)
 		return;
-	if (in_host(c->class) && !in_host(class))
-		due(p, c, -1);
-	else if (in_host(class) && !in_host(c->class))
-		due(p, c, 1);
 	t->nr[c->class]--;
 	c->class = (u8) class;
 	if (!t->nr[class]++ && class != UGM_PLAN_AWAY)
@@ -201,14 +181,10 @@ u64 ugm_plan_launch_at(const struct ugm_planner *p, u64 ns)
  */
 void ugm_plan_expect(struct ugm_planner *p)
 {
-	u64 l, k;
+	u32 k;
 
-	for (l = p->slot; l < p->slot + p->n; l++)
-		ugm_curve_add(&p->late, l, l + 1, (s64)nominal(p, l));
 	for (k = 0; k < p->n; k++)
 		p->start_ns[k + 1] = p->start_ns[k] + p->length_ns[k];
-	for (l = p->slot; l < p->slot + p->n; l++)
-		ugm_curve_add(&p->late, l, l + 1, -(s64)nominal(p, l));
 }
 
 /**
@@ -396,8 +372,6 @@ void ugm_plan_advance(struct ugm_planner *p)
 	p->length_ns[k] = p->now_ns - p->slot_ns;
 	ugm_curve_set(&p->gpu, p->slot, inside(p, k));
 	ugm_curve_set(&p->host, p->slot, outside(p, k));
-	ugm_curve_set(&p->late, p->slot,
-		      p->due_ns - (s64)nominal(p, p->slot + p->n));
 	p->slot++;
 	p->slot_ns = p->now_ns;
 	ugm_plan_resume(p);
@@ -433,13 +407,11 @@ int ugm_plan_begin(struct ugm_planner *p)
 	p->used = p->host_used = 0;
 	p->copies_head = p->nr_copies = 0;
 	p->nr_moves = p->nr_deferred = 0;
-	p->due_ns = 0;
 	p->now_ns = p->slot_ns = 0;
 	p->slot = p->n;
 	for (k = 0; k < p->n; k++) {
 		ugm_curve_set(&p->gpu, k, inside(p, k));
 		ugm_curve_set(&p->host, k, outside(p, k));
-		ugm_curve_set(&p->late, k, -(s64)nominal(p, p->n + k));
 	}
 	for (i = 0; i < trace->nr_tensors; i++) {
 		t = &p->tensors[i];

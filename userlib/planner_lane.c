@@ -7,7 +7,7 @@
  *
  * What each link does next. Into the GPU tier: what the launch under way
  * misses, then what is needed soonest, if the GPU tier has room for it until
- * then, and if waiting longer would not do. Out of it: victims, as long as the
+ * then. Out of it: victims, as long as the
  * GPU tier's curve exceeds its capacity somewhere, then copies in advance. The
  * flash link does the same for the host tier.
  */
@@ -174,17 +174,6 @@ static void demand(struct ugm_planner *p, unsigned int lane, u32 chunk)
 	start(p, lane, chunk, UGM_TIER_GPU, false);
 }
 
-/* Time in hand before the host's data has to be fetched. */
-static s64 slack(const struct ugm_planner *p)
-{
-	s64 late = ugm_curve_max(&p->late, p->slot + 1, p->slot + p->n);
-	u64 next = ugm_plan_expected(p, p->slot + 1);
-	u64 base = (p->slot + 1) / p->n * p->start_ns[p->n] +
-		   p->start_ns[(p->slot + 1) % p->n];
-
-	return (s64)next - (s64)p->now_ns - late - (s64)base;
-}
-
 static void choose_in(struct ugm_planner *p)
 {
 	u32 chunk = missing_in(p, UGM_TIER_HOST), tensor;
@@ -195,9 +184,7 @@ static void choose_in(struct ugm_planner *p)
 		return;
 	}
 	chunk = ugm_plan_first(p, UGM_PLAN_Q_FROM_HOST, &tensor);
-	if (chunk == UGM_PLAN_NONE || !gpu_has_room(p, chunk, false) ||
-	    (p->set.host_lead < 1 &&
-	     (double)slack(p) > p->set.host_lead * (double)p->start_ns[p->n]))
+	if (chunk == UGM_PLAN_NONE || !gpu_has_room(p, chunk, false))
 		return;
 	record(p, chunk, UGM_OP_PREFETCH, UGM_TIER_GPU,
 	       p->tensors[tensor].next);

@@ -20,13 +20,13 @@
 
 /* The first is the usual one; a guide is asked only where that stalls. */
 static const struct ugm_plan_setting settings[] = {
-	{ UGM_PLAN_UNGUIDED, true, 0.02, 11, 1, 0 },
-	{ UGM_PLAN_UNGUIDED, true, 0.02, 100, 1, 0 },
-	{ UGM_PLAN_UNGUIDED, true, 0.02, 3, 1, 0 },
-	{ UGM_PLAN_FLASH_GUIDED, true, 0.02, 11, 1, 0 },
-	{ UGM_PLAN_FLASH_GUIDED, true, 0.02, 100, 1, 0 },
-	{ UGM_PLAN_GUIDED, true, 0.02, 11, 1, 0 },
-	{ UGM_PLAN_UNGUIDED, false, 0.02, 11, 1, 0 },
+	{ UGM_PLAN_UNGUIDED, true, 11, 1, 0 },
+	{ UGM_PLAN_UNGUIDED, true, 100, 1, 0 },
+	{ UGM_PLAN_UNGUIDED, true, 3, 1, 0 },
+	{ UGM_PLAN_FLASH_GUIDED, true, 11, 1, 0 },
+	{ UGM_PLAN_FLASH_GUIDED, true, 100, 1, 0 },
+	{ UGM_PLAN_GUIDED, true, 11, 1, 0 },
+	{ UGM_PLAN_UNGUIDED, false, 11, 1, 0 },
 };
 
 /* How many are replayed on the engine, and how many variations of the best. */
