@@ -7,9 +7,9 @@
  *
  * What each link does next. Into the GPU tier: what the launch under way
  * misses, then what is needed soonest, if the GPU tier has room for it until
- * then. Out of it: victims, as long as the
- * GPU tier's curve exceeds its capacity somewhere, then copies in advance. The
- * flash link does the same for the host tier.
+ * then. Out of it: victims, as long as the GPU tier's curve exceeds its capacity
+ * somewhere, then copies in advance. The flash link does the same for the host
+ * tier.
  */
 
 static void record(struct ugm_planner *p, u32 chunk, u8 op, u8 tier, u64 need)
@@ -457,19 +457,25 @@ static u32 host_victim(struct ugm_planner *p, u64 over)
 	return b > 0 && b >= d ? backed : d > 0 ? dirty : UGM_PLAN_NONE;
 }
 
-/* A chunk of a tensor in memory that flash has no copy of, or none. */
-static u32 uncopied(const struct ugm_planner *p, u32 tensor)
+/*
+ * A chunk of a tensor in memory that flash has no copy of, or none. @later: there
+ * will be one when it has come to rest.
+ */
+static u32 uncopied(const struct ugm_planner *p, u32 tensor, bool *later)
 {
 	const struct ugm_plan_tensor *t = &p->tensors[tensor];
 	const struct ugm_plan_chunk *c;
 	u32 i;
 
+	*later = false;
 	for (i = t->first_chunk; i < t->first_chunk + t->nr_chunks; i++) {
 		c = &p->chunks[i];
-		if (c->class != UGM_PLAN_AWAY && c->class != UGM_PLAN_FLASH &&
-		    !(c->copies & 1 << UGM_TIER_FLASH) &&
-		    ugm_plan_movable(p, c))
+		if (c->home == UGM_TIER_NONE || c->home == UGM_TIER_FLASH ||
+		    c->copies & 1 << UGM_TIER_FLASH)
+			continue;
+		if (!c->moving && ugm_plan_movable(p, c))
 			return i;
+		*later = true;
 	}
 	return UGM_PLAN_NONE;
 }
@@ -494,6 +500,7 @@ static bool wanted_in_flash(const struct ugm_planner *p, u32 tensor,
 static void copy_to_flash(struct ugm_planner *p, enum ugm_plan_queue q)
 {
 	u32 tensor, chunk;
+	bool later;
 
 	while (p->lanes[UGM_LINK_FLASH_WRITE].chunk == UGM_PLAN_NONE &&
 	       ugm_plan_top(p, q, &tensor)) {
@@ -501,9 +508,12 @@ static void copy_to_flash(struct ugm_planner *p, enum ugm_plan_queue q)
 			ugm_plan_pop(p, q);
 			continue;
 		}
-		chunk = uncopied(p, tensor);
+		chunk = uncopied(p, tensor, &later);
 		if (chunk == UGM_PLAN_NONE) {
-			ugm_plan_defer(p, q);
+			if (later)
+				ugm_plan_defer(p, q);
+			else
+				ugm_plan_pop(p, q);
 			continue;
 		}
 		record(p, chunk, UGM_OP_WRITEBACK, UGM_TIER_FLASH,
