@@ -30,16 +30,9 @@ struct tenant {
 static int write_group(const char *group, const char *file, const char *text)
 {
 	char path[192];
-	int fd, err = 0;
 
 	snprintf(path, sizeof(path), "%s/%s", group, file);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	if (write(fd, text, strlen(text)) < 0)
-		err = -errno;
-	close(fd);
-	return err;
+	return ut_write_file(path, text);
 }
 
 static int64_t charged(const struct tenant *t)

@@ -270,23 +270,11 @@ TEST_F(flash, detach_waits_for_nobody)
 	EXPECT_EQ(0, ut_attach(UT_NAMESPACE, 0));
 }
 
-static int sysfs_write(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC), err = 0;
-
-	if (fd < 0)
-		return -errno;
-	if (write(fd, text, strlen(text)) < 0)
-		err = -errno;
-	close(fd);
-	return err;
-}
-
 /* The namespace's controller comes back, under its old name. */
 static int plug_in_again(void)
 {
 	uint64_t until = ut_now() + ut_limit(10000);
-	int err = sysfs_write("/sys/bus/pci/rescan", "1");
+	int err = ut_write_file("/sys/bus/pci/rescan", "1");
 
 	while (!err && access(UT_NAMESPACE, F_OK)) {
 		if (ut_now() > until)
@@ -310,7 +298,7 @@ TEST_F(flash, namespace_pulled_out)
 	ASSERT_EQ(0, ut_move(d, UGM_HINT_EVICT, TAG, 0, 4, UGM_TIER_ID_FLASH));
 	ASSERT_EQ(0, ut_hint_now(d, UGM_HINT_EVICT, TAG, 4, 4, UGM_TIER_ID_FLASH));
 	began = ut_now();
-	ASSERT_EQ(0, sysfs_write("/sys/class/block/nvme0n1/device/device/remove", "1"));
+	ASSERT_EQ(0, ut_write_file("/sys/class/block/nvme0n1/device/device/remove", "1"));
 	ASSERT_EQ(0, ut_hint_now(d, UGM_HINT_EVICT, TAG, 8, 4, UGM_TIER_ID_FLASH));
 	err = ut_wait(d, NULL);
 	EXPECT_TRUE(!err || err == -EIO);

@@ -397,25 +397,13 @@ TEST_F(life, lost_completion)
 	}
 }
 
-static int sysfs_write(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC), err = 0;
-
-	if (fd < 0)
-		return -errno;
-	if (write(fd, text, strlen(text)) < 0)
-		err = -errno;
-	close(fd);
-	return err;
-}
-
 #define UNBIND "/sys/bus/platform/drivers/ugm/unbind"
 #define BIND "/sys/bus/platform/drivers/ugm/bind"
 
 /* Plug it in again, with its namespace, for the teardown to look at. */
 static int plug_in(void)
 {
-	return sysfs_write(BIND, "ugm.0") ?: ut_attach(UT_NAMESPACE, UT_NAMESPACE_LEN);
+	return ut_write_file(BIND, "ugm.0") ?: ut_attach(UT_NAMESPACE, UT_NAMESPACE_LEN);
 }
 
 /* Failures 3: with a space, mappings, a lane and moves under way. */
@@ -440,7 +428,7 @@ TEST_F(life, unplugged)
 	ASSERT_EQ(0, ut_hint_now(d, UGM_HINT_EVICT, 1, 0, 2, UGM_TIER_ID_FLASH));
 
 	began = ut_now();
-	ASSERT_EQ(0, sysfs_write(UNBIND, "ugm.0"));
+	ASSERT_EQ(0, ut_write_file(UNBIND, "ugm.0"));
 	EXPECT_GT(ut_limit(2000), ut_now() - began);
 	EXPECT_EQ(0, ut_reap(pid, 5000, &status));
 	EXPECT_TRUE(WIFEXITED(status)) TH_LOG("%#x", status);
@@ -472,8 +460,8 @@ TEST_F(life, plugged_in_again_while_open)
 
 	ASSERT_EQ(0, ut_alloc_blocks(d, 1, NR));
 	ut_fill(d->gpu, len_of(d), 11);
-	ASSERT_EQ(0, sysfs_write(UNBIND, "ugm.0"));
-	ASSERT_EQ(0, sysfs_write(BIND, "ugm.0"));
+	ASSERT_EQ(0, ut_write_file(UNBIND, "ugm.0"));
+	ASSERT_EQ(0, ut_write_file(BIND, "ugm.0"));
 	ASSERT_EQ(0, ut_open(&again));
 	EXPECT_EQ(0, ut_alloc_blocks(&again, 1, NR));
 	EXPECT_TRUE(ut_zero(again.gpu, NR * (size_t)again.block));

@@ -102,11 +102,12 @@ int ut_inject(const char *what);
 bool ut_waiting_for(const char *reason);
 bool ut_await_waiter(const char *reason);
 
-/* Time, processes, the kernel's log */
+/* Time, processes, the kernel's files and its log */
 uint64_t ut_now(void);
 uint64_t ut_limit(unsigned int ms);
 void ut_sleep_ms(unsigned int ms);
 int ut_reap(pid_t pid, unsigned int ms, int *status);
+int ut_write_file(const char *path, const char *text);
 int ut_log_open(void);
 int ut_log_lines(int fd, const char *word, char *last, size_t size);
 

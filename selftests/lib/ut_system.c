@@ -6,19 +6,31 @@
 #define DEBUGFS "/sys/kernel/debug/ugm/ugm0/"
 
 /**
+ * ut_write_file() - tell the kernel something through one of its files
+ * @path: file, which is there
+ * @text: what to write, in one go
+ *
+ * Return: 0 or a negative errno.
+ */
+int ut_write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC), err = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, text, strlen(text)) < 0)
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+/**
  * ut_inject() - arm a failure of the device
  * @what: a word and a number, as in kmod/inject.c
  */
 int ut_inject(const char *what)
 {
-	int fd = open(DEBUGFS "inject", O_WRONLY | O_CLOEXEC), err = 0;
-
-	if (fd < 0)
-		return -errno;
-	if (write(fd, what, strlen(what)) < 0)
-		err = -errno;
-	close(fd);
-	return err;
+	return ut_write_file(DEBUGFS "inject", what);
 }
 
 /**
