@@ -631,6 +631,19 @@ static void hint_now(struct host *h, u8 op, u8 tier, u32 first, u32 nr)
 	ugm_engine_hint(&h->e, &h->s, hint);
 }
 
+/* A launch of no duration with one operand. */
+static struct ugm_demand launch_on(struct host *h, const struct ugm_operand *o)
+{
+	return (struct ugm_demand){
+		.space = &h->s,
+		.operands = o,
+		.nr_operands = 1,
+		.launch = true,
+		.cause = UGM_CAUSE_DEMAND,
+		.tier = UGM_TIER_GPU,
+	};
+}
+
 /* A machine with one range of @nr blocks that a launch has just written. */
 static struct host *written_range(u32 nr, u64 host_blocks)
 {
@@ -643,14 +656,7 @@ static struct host *written_range(u32 nr, u64 host_blocks)
 		.fault_batch_bytes = 2 << 20,
 	};
 	struct ugm_operand o = { .nr = nr, .mode = UGM_OPERAND_WRITE };
-	struct ugm_demand d = {
-		.space = &h->s,
-		.operands = &o,
-		.nr_operands = 1,
-		.launch = true,
-		.cause = UGM_CAUSE_DEMAND,
-		.tier = UGM_TIER_GPU,
-	};
+	struct ugm_demand d = launch_on(h, &o);
 	u32 i;
 
 	ugm_engine_init(&h->e, &ops);
@@ -679,14 +685,7 @@ static void prefetch_under_launch(void **unused)
 		.nr = 2,
 		.mode = UGM_OPERAND_WRITE,
 	};
-	struct ugm_demand again = {
-		.space = &h->s,
-		.operands = &o,
-		.nr_operands = 1,
-		.launch = true,
-		.cause = UGM_CAUSE_DEMAND,
-		.tier = UGM_TIER_GPU,
-	};
+	struct ugm_demand again = launch_on(h, &o);
 
 	hint_now(h, UGM_OP_EVICT, UGM_TIER_HOST, 0, 2);
 	assert_int_equal(ugm_engine_drain(&h->e), 0);
