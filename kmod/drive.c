@@ -10,8 +10,8 @@
  *
  * Whoever wants something of the engine drives it: run the model, do the moves
  * it started, and where it has to wait sleep until there is progress. Under the
- * virtual clock nobody else does; under the others a work item also does, when
- * a move has ended or the next event is due.
+ * virtual clock nobody else does; under the others a work item does while nobody
+ * waits, when a move has ended or the next event is due.
  *
  * @progress is bumped whenever a move ends, a demand ends or room was made. It
  * is read before the engine is run, so that nothing that happens meanwhile is
@@ -49,13 +49,18 @@ void ugm_drive_kick(struct ugm_device *dev)
  * ugm_progress() - something happened that those who wait may wait for
  * @dev: device
  *
+ * Who is woken drives the engine, and says so here when it leaves: the work item
+ * would only do the same once more, and each wake costs a switch.
+ *
  * Context: any.
  */
 void ugm_progress(struct ugm_device *dev)
 {
 	atomic_inc(&dev->progress);
-	wake_up_all(&dev->progress_wait);
-	ugm_drive_kick(dev);
+	if (wq_has_sleeper(&dev->progress_wait))
+		wake_up_all(&dev->progress_wait);
+	else
+		ugm_drive_kick(dev);
 }
 
 /* How long until the model's next event, in jiffies, rounded up. */
@@ -249,5 +254,9 @@ int ugm_drive(struct ugm_device *dev, struct ugm_demand *d)
  */
 int ugm_drive_drain(struct ugm_device *dev)
 {
-	return drive(dev, NULL);
+	int err = drive(dev, NULL);
+
+	/* If it was killed, it may have been woken to drive. */
+	ugm_drive_kick(dev);
+	return err;
 }
