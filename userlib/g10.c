@@ -3,6 +3,7 @@
 
 #include "array.h"
 #include "g10.h"
+#include "g10_published.h"
 #include "heap.h"
 
 /* A period is worth a round trip that takes so many one-way times, in halves. */
@@ -553,18 +554,23 @@ static int emit(const struct ugm_trace *t, const struct ugm_vitality *v,
 /**
  * ugm_g10_schedule() - a schedule by G10's scheduler
  * @layout: the trace on its machine
- * @opt: options
+ * @paging: for a machine that pages; what the published scheduler plans for
+ *          differs with that
  * @s: initialised; hints and run-time rules are filled in
  *
  * Context: any.
  * Return: 0 or -ENOMEM.
  */
-int ugm_g10_schedule(const struct ugm_layout *layout,
-		     const struct ugm_g10_options *opt, struct ugm_schedule *s)
+int ugm_g10_schedule(const struct ugm_layout *layout, bool paging,
+		     struct ugm_schedule *s)
 {
+	struct ugm_g10_options opt;
 	struct ugm_g10_plan plan;
 	struct ugm_vitality v;
 	int ret;
+
+	if (layout->config.published)
+		return ugm_g10_published(layout, paging, s);
 
 	s->opt.victim = UGM_VICTIM_FIFO;
 	s->opt.clean = UGM_CLEAN_WRITE;
@@ -576,7 +582,8 @@ int ugm_g10_schedule(const struct ugm_layout *layout,
 	ret = ugm_vitality_analyse(layout->trace, &v);
 	if (ret)
 		return ret;
-	ret = ugm_g10_make(layout, &v, opt, &plan);
+	ugm_g10_options_default(&layout->config, &opt);
+	ret = ugm_g10_make(layout, &v, &opt, &plan);
 	if (!ret) {
 		ret = emit(layout->trace, &v, &plan, s);
 		ugm_g10_free(&plan);

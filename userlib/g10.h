@@ -84,7 +84,7 @@ void ugm_g10_options_default(const struct ugm_config *config,
 int ugm_g10_make(const struct ugm_layout *layout, const struct ugm_vitality *v,
 		 const struct ugm_g10_options *opt, struct ugm_g10_plan *plan);
 void ugm_g10_free(struct ugm_g10_plan *plan);
-int ugm_g10_schedule(const struct ugm_layout *layout,
-		     const struct ugm_g10_options *opt, struct ugm_schedule *s);
+int ugm_g10_schedule(const struct ugm_layout *layout, bool paging,
+		     struct ugm_schedule *s);
 
 #endif /* UGM_G10_H */

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "g10.h"
-#include "g10_published.h"
 #include "policy.h"
 
 /* Without a unified page table a kernel starts when its tensors are there. */
@@ -12,12 +11,7 @@ static void restrict_machine(struct ugm_config *config)
 static int plan(const struct ugm_layout *layout, struct ugm_schedule *s,
 		struct ugm_error *err)
 {
-	struct ugm_g10_options opt;
-
-	if (layout->config.published)
-		return ugm_g10_published(layout, false, s);
-	ugm_g10_options_default(&layout->config, &opt);
-	return ugm_g10_schedule(layout, &opt, s);
+	return ugm_g10_schedule(layout, false, s);
 }
 
 const struct ugm_policy ugm_policy_g10_host = {
