@@ -22,7 +22,8 @@ PURE := $(sort $(shell grep -l 'SPDX-License-Identifier: GPL-2.0 OR MIT' \
 	$(wildcard kmod/*.c) /dev/null))
 LIB_SRC := $(sort $(wildcard userlib/*.c userlib/*/*.c)) $(PURE)
 TOOL_SRC := $(sort $(wildcard tools/*.c))
-UNIT_SRC := $(sort $(wildcard selftests/unit/*.c))
+UNIT_SRC := $(sort $(wildcard selftests/unit/*_test.c))
+UNIT_LIB_SRC := $(filter-out $(UNIT_SRC),$(sort $(wildcard selftests/unit/*.c)))
 TEST_SRC := $(sort $(wildcard selftests/*.c))
 TEST_LIB_SRC := $(sort $(wildcard selftests/lib/*.c))
 
@@ -117,7 +118,7 @@ tests: $(UNITS) $(TESTS) ## build all test programs
 $(B)/san/libugm.a: $(SAN_OBJ)
 	$(Q)rm -f $@ && ar rcs $@ $^
 
-$(B)/unit/%: $(B)/san/selftests/unit/%.o $(B)/san/libugm.a
+$(B)/unit/%: $(B)/san/selftests/unit/%.o $(UNIT_LIB_SRC:%.c=$(B)/san/%.o) $(B)/san/libugm.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(SAN_CFLAGS) $(UGM_LDFLAGS) $(LDFLAGS) -o $@ $^ -lcmocka $(PKG_LIBS)
 
