@@ -36,6 +36,7 @@ enum verdict { FINE, NOTE, WRONG };
  * @faults: how many things are wrong
  * @loaded: the module is loaded
  * @admin: we have CAP_SYS_ADMIN
+ * @denied: the device is there, and we may not open it
  * @space: the device, or NULL
  */
 struct patient {
@@ -44,6 +45,7 @@ struct patient {
 	unsigned int faults;
 	bool loaded;
 	bool admin;
+	bool denied;
 	struct ugm *space;
 };
 
@@ -258,6 +260,7 @@ static void look_at_device(struct patient *p)
 	}
 	ret = ugm_open(p->device, &p->space);
 	if (ret == -EACCES || ret == -EPERM) {
+		p->denied = true;
 		say(p, WRONG, "permissions", "%s cannot be opened by user %u", p->device, getuid());
 		mend("chgrp GROUP %s && chmod 660 %s, or a udev rule that does", p->device,
 		     p->device);
@@ -308,6 +311,10 @@ static void look_at_namespace(struct patient *p)
 		    (unsigned long long)info.flash_slots, (unsigned long long)info.flash_used);
 		return;
 	}
+	if (p->denied) {
+		say(p, NOTE, "namespace", "not known as long as %s cannot be opened", p->device);
+		return;
+	}
 	say(p, WRONG, "namespace", "none is attached");
 	if (ugm_namespaces(&list, &nr, &err)) {
 		mend("%s", err.text);
@@ -319,7 +326,9 @@ static void look_at_namespace(struct patient *p)
 		else
 			mend("ugm attach %s", list[i].path);
 	}
-	if (!nr)
+	if (!nr && !p->admin)
+		mend("sudo ugm doctor: without CAP_SYS_ADMIN no NVMe namespace can be seen");
+	else if (!nr)
 		mend("ugm attach DEVICE: no NVMe namespace here, but any unused block device will do");
 	free(list);
 }

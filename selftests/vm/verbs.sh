@@ -134,9 +134,17 @@ says "without CAP_SYS_ADMIN" "no planner lane" 0 setpriv --reuid 1000 --clear-gr
 says "another machine needs CAP_SYS_ADMIN" "needs CAP_SYS_ADMIN" 1 \
 	setpriv --reuid 1000 --clear-groups ugm run "$trace" --policy deepum --gpu-mem 1G \
 	--scale 64 --host-mem 512M
+chmod 600 $device
+says "who may not open it" "ugm info: $device: Permission denied" 1 \
+	setpriv --reuid 1000 --clear-groups ugm info
+says "doctor of who may not open it" "namespace *not known" 1 \
+	setpriv --reuid 1000 --clear-groups ugm doctor
 
 # A namespace with somebody's data.
 says "detach" "" 0 ugm detach
+chmod 666 $device
+says "doctor of who sees no namespace" "sudo ugm doctor" 1 \
+	setpriv --reuid 1000 --clear-groups ugm doctor
 mkfs.ext4 -q "$namespace" > /dev/null 2>&1
 says "a file system" "holds a file system" 1 ugm attach "$namespace"
 mkdir -p "$tmp/mnt" && mount "$namespace" "$tmp/mnt"
