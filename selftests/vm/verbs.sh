@@ -167,7 +167,7 @@ if cc -Wall -Werror "$here/selftests/examples/hello.c" -o "$tmp/hello" \
 	$(pkg-config --cflags --libs libugm) > "$tmp/out" 2>&1; then
 	says "the example" "hello from flash" 0 env LD_LIBRARY_PATH="$prefix/lib" "$tmp/hello"
 	says "detach, to see it fail" "" 0 ugm detach
-	says "the example without flash" "" 1 env LD_LIBRARY_PATH="$prefix/lib" "$tmp/hello"
+	says "the example without flash" "is a namespace attached?" 1 env LD_LIBRARY_PATH="$prefix/lib" "$tmp/hello"
 else
 	sed 's/^/# /' "$tmp/out"
 	not_ok "the example builds"
