@@ -8,6 +8,7 @@
 
 #include "command.h"
 #include "options.h"
+#include "policy.h"
 #include "units.h"
 #include "utf8.h"
 
@@ -147,6 +148,8 @@ static void help(const struct usage *u)
 {
 	const struct option_group *g;
 	const struct option_spec *o;
+	bool policies = false;
+	unsigned int i;
 
 	printf("usage: ugm %s %s\n\n%s\n\noptions:\n", verb, u->synopsis,
 	       u->summary);
@@ -155,6 +158,8 @@ static void help(const struct usage *u)
 			char name[64], all[96];
 
 			dashed(name, sizeof(name), o);
+			policies |= !strcmp(o->name, "policy") ||
+				    !strcmp(o->name, "policies");
 			snprintf(all, sizeof(all), "%s%s%s", name,
 				 o->argument ? " " : "",
 				 o->argument ? o->argument : "");
@@ -166,6 +171,12 @@ static void help(const struct usage *u)
 		}
 	}
 	printf("  %-*s %s\n", HELP_WIDTH, "--help", "this text");
+	if (!policies)
+		return;
+	printf("\npolicies:\n");
+	for (i = 0; i < ugm_nr_policies; i++)
+		printf("  %-*s %s\n", HELP_WIDTH, ugm_policies[i]->name,
+		       ugm_policies[i]->summary);
 }
 
 /* The option that @arg names, "--name", "--name=value" or "-n". */
