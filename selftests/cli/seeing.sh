@@ -85,6 +85,20 @@ for r in d['rows'][1:]:
         assert 0 <= sum(r['curves'][k]) / 400 <= 1.001, (r['policy'], k)
 assert not re.search(r'(src|href)=', s)"
 
+# What is printed beside a table is on its page too.
+# shellcheck disable=SC2086
+exits 0 "compare writes a page with noise" compare t.trace $machine --policies ideal,g10 \
+	--noise 0.1 --seed 7 --html noisy.html
+check "the page has all that its machine line and its table are made of" python3 -c "
+import json, re
+s = open('noisy.html').read()
+d = json.loads(re.search(r'<script id=\"data\"[^>]*>(.*?)</script>', s, re.S).group(1))
+used = set(re.findall(r'\bC\.([a-z_0-9]+)', s))
+assert {'noise', 'seed', 'scale', 'block_size_bytes', 'fault_ns'} <= used <= set(d['config']), used
+assert d['config']['noise'] and d['config']['seed'] == 7
+ways = re.search(r'const K=\[(.*?)\]', s).group(1).replace('\'', '').split(',')
+assert set(ways) == set(d['rows'][1]['traffic_bytes']), ways"
+
 # Noise: the same seed gives the same answer, another seed another one.
 for seed in 1 1 2; do
 	# shellcheck disable=SC2086
