@@ -115,7 +115,7 @@ static void explain_tensor(const struct ugm_trace *t, const struct ugm_record *r
 	printf("used:\n");
 	for (i = 0; i < nr; i++) {
 		u64 part = came_last(t, r, k[i], x) ?
-				   ugm_record_stall(r, t, k[i]) : 0;
+				   ugm_record_stall(r, k[i]) : 0;
 
 		stall += part;
 		printf("  %12.6f  %12.6f  kernel %u %s",
@@ -160,7 +160,7 @@ static void explain_kernel(const struct ugm_trace *t, const struct ugm_record *r
 	printf("begins %.6f s, has its operands %.6f s, ends %.6f s: stall %.6f s\n",
 	       (double)l->begin_ns / 1e9, (double)l->arrived_ns / 1e9,
 	       (double)l->end_ns / 1e9,
-	       (double)ugm_record_stall(r, t, k) / 1e9);
+	       (double)ugm_record_stall(r, k) / 1e9);
 	printf("missing at its begin: %.3f MiB; in use at its end: GPU %.3f GiB, host %.3f GiB\n",
 	       (double)l->fault_bytes / 0x1p20,
 	       (double)l->used_bytes[UGM_TIER_GPU] / 0x1p30,

@@ -170,15 +170,15 @@ static void add_worst(struct json_object *o, const struct report_row *row)
 	u32 worst[WORST], nr = 0, i, k;
 
 	for (k = 0; k < row->record->nr_launches; k++) {
-		u64 stall = ugm_record_stall(row->record, row->trace, k);
+		u64 stall = ugm_record_stall(row->record, k);
 
 		if (!stall || (nr == WORST &&
-			       stall <= ugm_record_stall(row->record, row->trace,
+			       stall <= ugm_record_stall(row->record,
 							 worst[nr - 1])))
 			continue;
 		for (i = nr < WORST ? nr++ : nr - 1;
-		     i && ugm_record_stall(row->record, row->trace,
-					   worst[i - 1]) < stall; i--)
+		     i && ugm_record_stall(row->record, worst[i - 1]) < stall;
+		     i--)
 			worst[i] = worst[i - 1];
 		worst[i] = k;
 	}
@@ -188,8 +188,7 @@ static void add_worst(struct json_object *o, const struct report_row *row)
 				       json_object_new_uint64(worst[i]));
 		json_add_text(one, "name", row->trace->kernels[worst[i]].name);
 		json_object_object_add(one, "stall_ns", json_object_new_uint64(
-				ugm_record_stall(row->record, row->trace,
-						 worst[i])));
+				ugm_record_stall(row->record, worst[i])));
 		json_object_array_add(list, one);
 	}
 	json_object_object_add(o, "worst", list);

@@ -73,14 +73,14 @@ static void write_launch(FILE *f, const struct ugm_trace *t,
 			 const struct ugm_record *r, u32 k)
 {
 	const struct ugm_record_launch *l = &r->launches[k];
-	u64 stall = ugm_record_stall(r, t, k);
+	u64 stall = ugm_record_stall(r, k);
 	u8 tier;
 
 	slice(f, PID_GPU, TID_KERNELS, l->begin_ns, l->end_ns,
 	      t->kernels[k].name);
 	fprintf(f, ",\"args\":{\"kernel\":%u,\"duration_ns\":%" PRIu64
 		   ",\"fault_bytes\":%" PRIu64 "}},\n",
-		k, t->kernels[k].duration_ns, l->fault_bytes);
+		k, l->duration_ns, l->fault_bytes);
 	if (stall) {
 		slice(f, PID_GPU, TID_STALLS, l->begin_ns, l->begin_ns + stall,
 		      t->kernels[k].name);

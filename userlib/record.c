@@ -47,6 +47,7 @@ void ugm_record_launch(struct ugm_record *r, const struct ugm_engine *e,
 	l->begin_ns = d->begin_ns - r->began_ns;
 	l->arrived_ns = d->arrived_ns - r->began_ns;
 	l->end_ns = d->end_ns - r->began_ns;
+	l->duration_ns = d->duration_ns;
 	l->fault_bytes = d->fault_bytes;
 	for (t = 0; t < UGM_NR_TIERS; t++)
 		l->used_bytes[t] = e->used[t] * e->m.block_bytes;

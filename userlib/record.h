@@ -18,6 +18,7 @@
  * @begin_ns: since the start of the iteration
  * @arrived_ns: when its last operand was there
  * @end_ns: end
+ * @duration_ns: how long its kernel runs: the trace's duration, or the noisy one
  * @fault_bytes: full-size bytes that were missing
  * @used_bytes: full-size bytes in use at its end, by tier
  */
@@ -25,6 +26,7 @@ struct ugm_record_launch {
 	u64 begin_ns;
 	u64 arrived_ns;
 	u64 end_ns;
+	u64 duration_ns;
 	u64 fault_bytes;
 	u64 used_bytes[UGM_NR_TIERS];
 };
@@ -79,13 +81,12 @@ void ugm_record_move(struct ugm_record *r, u32 tensor,
 void ugm_record_free(struct ugm_record *r);
 
 /* How much longer a launch took than its kernel runs. */
-static inline u64 ugm_record_stall(const struct ugm_record *r,
-				   const struct ugm_trace *t, u32 kernel)
+static inline u64 ugm_record_stall(const struct ugm_record *r, u32 kernel)
 {
-	u64 ns = r->launches[kernel].end_ns - r->launches[kernel].begin_ns;
-	u64 runs = t->kernels[kernel].duration_ns;
+	const struct ugm_record_launch *l = &r->launches[kernel];
+	u64 ns = l->end_ns - l->begin_ns;
 
-	return ns > runs ? ns - runs : 0;
+	return ns > l->duration_ns ? ns - l->duration_ns : 0;
 }
 
 #endif /* UGM_RECORD_H */

@@ -98,6 +98,24 @@ assert {'noise', 'seed', 'scale', 'block_size_bytes', 'fault_ns'} <= used <= set
 assert d['config']['noise'] and d['config']['seed'] == 7
 ways = re.search(r'const K=\[(.*?)\]', s).group(1).replace('\'', '').split(',')
 assert set(ways) == set(d['rows'][1]['traffic_bytes']), ways"
+# A kernel that runs longer does not wait.
+# shellcheck disable=SC2086
+"$ugm" simulate t.trace $machine --policy g10 --noise 0.1 --seed 7 --json r.json --perfetto p.json \
+	>.out 2>.err
+check "noise is no stall, in a timeline and on a page" python3 -c "
+import json, re
+r = json.load(open('r.json'))['results'][0]
+e = json.load(open('p.json'))['traceEvents']
+assert sum(x['args'].get('stall_ns', 0) for x in e if x['ph'] == 'X') == r['stall_ns']
+assert abs(sum(x['args'].get('duration_ns', 0) for x in e if x['ph'] == 'X')
+           - r['ideal_ns']) == 0
+s = open('noisy.html').read()
+d = json.loads(re.search(r'<script id=\"data\"[^>]*>(.*?)</script>', s, re.S).group(1))
+stalls = {x['args']['kernel']: x['args']['stall_ns'] for x in e
+          if x['ph'] == 'X' and 'stall_ns' in x['args']}
+assert d['rows'][1]['worst']
+for k in d['rows'][1]['worst']:
+    assert stalls[k['kernel']] == k['stall_ns'], k"
 
 # Noise: the same seed gives the same answer, another seed another one.
 for seed in 1 1 2; do
