@@ -343,14 +343,18 @@ void ugm_result_write_table(FILE *out, const struct ugm_config *config,
 		policy = width_of(results[i].policy, policy);
 	}
 	fprintf(out,
-		"%s: GPU %.1f GiB, host %.1f GiB, PCIe %.3f GB/s, flash %.2f/%.2f GB/s, blocks of %llu KiB, scale %llu\n",
+		"%s: GPU %.1f GiB, host %.1f GiB, PCIe %.3f GB/s, flash %.2f/%.2f GB/s, ",
 		config->preset, (double)config->gpu_mem_bytes / 0x1p30,
 		(double)config->host_mem_bytes / 0x1p30,
 		(double)config->pcie_bytes_per_s / 1e9,
 		(double)config->flash_read_bytes_per_s / 1e9,
-		(double)config->flash_write_bytes_per_s / 1e9,
-		(unsigned long long)config->block_size >> 10,
-		(unsigned long long)config->scale);
+		(double)config->flash_write_bytes_per_s / 1e9);
+	if (config->published)
+		fputs("pages of 4 KiB or whole tensors\n", out);
+	else
+		fprintf(out, "blocks of %llu KiB, scale %llu\n",
+			(unsigned long long)config->block_size >> 10,
+			(unsigned long long)config->scale);
 	if (worn)
 		fprintf(out,
 			"drive %s: %.4g bytes, of which %.4g may be written\n",

@@ -112,6 +112,7 @@ moves inceptionv3-1536 385 59
 # A profile beside the trace is read, and must be one.
 "$ugm" gen bert-base --batch 8 --layers 2 -o profiled.trace >.out 2>.err
 exits 0 "no profile" simulate profiled.trace --policy uvm --preset g10-artifact
+says "pages of 4 KiB or whole tensors"
 echo "0 1 2" >profiled.pf
 exits 1 "a bad profile" simulate profiled.trace --policy uvm --preset g10-artifact
 says "profiled.pf:1: 3 words"
