@@ -290,10 +290,22 @@ int cost_policy(const struct ugm_trace *trace, const struct ugm_config *config,
 	return ret;
 }
 
-/* Likewise of a schedule; its overlap counts unless one was asked for. */
-static int cost_schedule(const struct ugm_trace *trace, struct ugm_config *config,
-			 const struct ugm_replay_options *device, struct ugm_schedule *s,
-			 const char *path, struct ugm_output *launches, struct ugm_result *result)
+/**
+ * cost_schedule() - what a schedule costs
+ * @trace: trace
+ * @config: machine, checked; its overlap becomes the schedule's unless one was
+ *          asked for
+ * @device: how the device replays it, or NULL: predict
+ * @s: schedule
+ * @path: its file, which the result is named after
+ * @launches: log of launches, or NULL
+ * @result: as for cost_policy()
+ *
+ * Return: 0, or a negative errno.
+ */
+int cost_schedule(const struct ugm_trace *trace, struct ugm_config *config,
+		  const struct ugm_replay_options *device, struct ugm_schedule *s,
+		  const char *path, struct ugm_output *launches, struct ugm_result *result)
 {
 	struct ugm_layout *layout;
 	int ret;

@@ -42,6 +42,9 @@ extern const struct option_spec replay_options[];
 int cost_policy(const struct ugm_trace *trace, const struct ugm_config *config,
 		const struct ugm_replay_options *device, const struct ugm_policy *policy,
 		struct ugm_output *launches, struct ugm_result *result);
+int cost_schedule(const struct ugm_trace *trace, struct ugm_config *config,
+		  const struct ugm_replay_options *device, struct ugm_schedule *s,
+		  const char *path, struct ugm_output *launches, struct ugm_result *result);
 int cost_begin(const struct usage *usage, int argc, char **argv,
 	       struct ugm_config *config, const char **trace);
 int cost_obey(const struct ugm_config *config,

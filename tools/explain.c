@@ -9,6 +9,7 @@
 
 struct explain_options {
 	const char *policy;
+	const char *schedule;
 	u64 tensor;
 	u64 kernel;
 };
@@ -17,6 +18,8 @@ struct explain_options {
 
 static const struct option_spec explain_options[] = {
 	{ "policy", "NAME", option_string, EXPLAIN(policy), false, "policy" },
+	{ "schedule", "FILE", option_string, EXPLAIN(schedule), false,
+	  "schedule, instead of a policy" },
 	{ "tensor", "ID", option_u64, EXPLAIN(tensor), false,
 	  "where this tensor goes, and what that costs" },
 	{ "kernel", "K", option_u64, EXPLAIN(kernel), false,
@@ -183,16 +186,17 @@ static void explain_kernel(const struct ugm_trace *t, const struct ugm_record *r
 	}
 }
 
+/* Without a policy it is a schedule. */
 static int explain(const struct explain_options *o, const char *path,
-		   const struct ugm_config *config,
-		   const struct ugm_policy *policy)
+		   struct ugm_config *config, const struct ugm_policy *policy)
 {
 	struct ugm_record record = {};
 	struct ugm_result result = { .record = &record };
+	struct ugm_schedule schedule = {};
 	struct ugm_trace *t;
 	struct ugm_vitality v;
 	struct ugm_error err;
-	int status = EXIT_DONE;
+	int status = EXIT_DONE, ret;
 	s64 x = 0;
 
 	if (ugm_trace_read(path, &t, &err))
@@ -207,10 +211,15 @@ static int explain(const struct explain_options *o, const char *path,
 		status = complain(EXIT_USAGE, "--kernel %" PRIu64
 				  ": trace %s has 0 to %u", o->kernel, t->name,
 				  t->nr_kernels - 1);
+	else if (!policy && ugm_schedule_read(o->schedule, t, &schedule, &err))
+		status = complain(EXIT_USAGE, "%s", err.text);
 	if (status == EXIT_DONE && ugm_vitality_analyse(t, &v)) {
 		status = complain(EXIT_FAILED, "no memory");
 	} else if (status == EXIT_DONE) {
-		if (cost_policy(t, config, NULL, policy, NULL, &result)) {
+		ret = policy ? cost_policy(t, config, NULL, policy, NULL, &result) :
+			       cost_schedule(t, config, NULL, &schedule,
+					     o->schedule, NULL, &result);
+		if (ret) {
 			status = complain(EXIT_FAILED, "%s", result.error.text);
 		} else {
 			if (record.nr_moves)
@@ -225,6 +234,7 @@ static int explain(const struct explain_options *o, const char *path,
 		ugm_vitality_free(&v);
 	}
 	ugm_record_free(&record);
+	ugm_schedule_free(&schedule);
 	ugm_trace_free(t);
 	return status;
 }
@@ -239,7 +249,7 @@ static int explain(const struct explain_options *o, const char *path,
 int cmd_explain(int argc, char **argv)
 {
 	struct explain_options o = {};
-	const struct ugm_policy *policy;
+	const struct ugm_policy *policy = NULL;
 	struct ugm_config config;
 	struct ugm_error err;
 	const struct option_group groups[] = { { explain_options, &o },
@@ -248,7 +258,7 @@ int cmd_explain(int argc, char **argv)
 					       { iteration_options, &config },
 					       {} };
 	const struct usage usage = {
-		.synopsis = "TRACE --policy NAME (--tensor ID | --kernel K)",
+		.synopsis = "TRACE (--policy NAME | --schedule FILE) (--tensor ID | --kernel K)",
 		.summary = "Where a tensor goes in a predicted iteration, or what a kernel waits for.",
 		.groups = groups,
 		.min_operands = 1,
@@ -260,8 +270,8 @@ int cmd_explain(int argc, char **argv)
 	status = cost_begin(&usage, argc, argv, &config, &trace);
 	if (status != OPTIONS_GO_ON)
 		return status;
-	if (!o.policy)
-		return complain(EXIT_USAGE, "--policy is missing");
+	if (!o.policy == !o.schedule)
+		return complain(EXIT_USAGE, "give either --policy or --schedule");
 	if (option_given("tensor") == option_given("kernel"))
 		return complain(EXIT_USAGE, "give either --tensor or --kernel");
 	if (config.published)
@@ -270,14 +280,16 @@ int cmd_explain(int argc, char **argv)
 				config.preset);
 	if (ugm_config_check(&config, &err))
 		return complain(EXIT_USAGE, "%s", err.text);
-	policy = ugm_policy_find(o.policy, &err);
-	if (!policy)
-		return complain(EXIT_USAGE, "%s", err.text);
-	if (policy->compute)
+	if (o.policy) {
+		policy = ugm_policy_find(o.policy, &err);
+		if (!policy)
+			return complain(EXIT_USAGE, "%s", err.text);
+	}
+	if (policy && policy->compute)
 		return complain(EXIT_USAGE,
 				"policy '%s' is computed and moves nothing",
 				policy->name);
-	status = cost_obey(&config, &policy, 1, NULL);
+	status = cost_obey(&config, &policy, policy ? 1 : 0, NULL);
 	return status == EXIT_DONE ? explain(&o, trace, &config, policy) :
 				     status;
 }

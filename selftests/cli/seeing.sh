@@ -68,6 +68,14 @@ exits 0 "explain a tensor" explain t.trace $machine --policy uvm --tensor 1
 says "moved:"
 exits 0 "explain a kernel" explain t.trace $machine --policy uvm --kernel 3
 says "has its operands"
+# shellcheck disable=SC2086
+"$ugm" explain t.trace $machine --policy deepum --kernel 300 >planned 2>.err
+# shellcheck disable=SC2086
+exits 0 "a schedule to explain" plan t.trace $machine --policy deepum -o d.sched
+# shellcheck disable=SC2086
+"$ugm" explain t.trace $machine --schedule d.sched --kernel 300 >read 2>.err
+check "explain tells of a schedule what it tells of its policy" \
+	test -s planned -a "$(cat planned)" = "$(cat read)"
 refuses "either --tensor or --kernel" explain t.trace --policy uvm
 refuses "no such tensor" explain t.trace --policy uvm --tensor 99999999
 refuses "--kernel" explain t.trace --policy uvm --kernel 99999999

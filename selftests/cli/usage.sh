@@ -39,7 +39,9 @@ refuses "--csv takes no argument" compare t.trace --csv=f
 refuses "'ideal' is a computed row" plan t.trace --policy ideal -o s
 refuses "-o is missing" plan t.trace --policy uvm
 refuses "--policy is missing" plan t.trace -o s
-refuses "--policy is missing" explain t.trace --kernel 0
+refuses "either --policy or --schedule" explain t.trace --kernel 0
+refuses "either --policy or --schedule" explain t.trace --kernel 0 --policy uvm --schedule s.sched
+refuses "none.sched: No such file" explain t.trace --kernel 0 --schedule none.sched
 refuses "'bound' is computed" explain t.trace --policy bound --kernel 0
 refuses "has no record of launches" explain t.trace --policy uvm --kernel 0 \
 	--preset g10-artifact
