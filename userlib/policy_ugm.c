@@ -218,16 +218,23 @@ enum way { MORE_RESERVE, MORE_HEADROOM, OTHER_WRITE_BACK, OTHER_GUIDE, NR_WAYS }
 static bool step(struct ugm_plan_setting *set, enum way way)
 {
 	switch (way) {
-	case MORE_RESERVE: set->reserve *= 2; return set->reserve <= 4;
-	case MORE_HEADROOM: set->headroom += 0.01; return set->headroom < 0.035;
-	case OTHER_WRITE_BACK: set->write_back = !set->write_back; return true;
+	case MORE_RESERVE:
+		set->reserve *= 2;
+		return set->reserve <= 4;
+	case MORE_HEADROOM:
+		set->headroom += 0.01;
+		return set->headroom < 0.035;
+	case OTHER_WRITE_BACK:
+		set->write_back = !set->write_back;
+		return true;
 	case OTHER_GUIDE:
 		if (set->guide == UGM_PLAN_UNGUIDED)
 			return false;
 		set->guide = set->guide == UGM_PLAN_GUIDED ? UGM_PLAN_FLASH_GUIDED :
 							     UGM_PLAN_GUIDED;
 		return true;
-	default: return false;
+	default:
+		return false;
 	}
 }
 
