@@ -31,6 +31,12 @@ static bool wall_clock(const struct ugm_device *dev)
 	return READ_ONCE(dev->engine.m.clock) != UGM_CLOCK_VIRTUAL;
 }
 
+static void drive_in(struct ugm_device *dev, unsigned long delay)
+{
+	if (wall_clock(dev) && !READ_ONCE(dev->gone) && current_work() != &dev->driver.work)
+		mod_delayed_work(ugm_unbound_wq, &dev->driver, delay);
+}
+
 /**
  * ugm_drive_kick() - have the work item drive the engine, if the clock has one
  * @dev: device
@@ -41,8 +47,7 @@ static bool wall_clock(const struct ugm_device *dev)
  */
 void ugm_drive_kick(struct ugm_device *dev)
 {
-	if (wall_clock(dev) && !READ_ONCE(dev->gone) && current_work() != &dev->driver.work)
-		mod_delayed_work(ugm_unbound_wq, &dev->driver, 0);
+	drive_in(dev, 0);
 }
 
 /**
@@ -50,17 +55,20 @@ void ugm_drive_kick(struct ugm_device *dev)
  * @dev: device
  *
  * Who is woken drives the engine, and says so here when it leaves: the work item
- * would only do the same once more, and each wake costs a switch.
+ * would only do the same once more, and each wake costs a switch. But others must
+ * not wait for long for a task that gets no processor: the work item looks later.
  *
  * Context: any.
  */
 void ugm_progress(struct ugm_device *dev)
 {
 	atomic_inc(&dev->progress);
-	if (wq_has_sleeper(&dev->progress_wait))
+	if (wq_has_sleeper(&dev->progress_wait)) {
 		wake_up_all(&dev->progress_wait);
-	else
+		drive_in(dev, POLL);
+	} else {
 		ugm_drive_kick(dev);
+	}
 }
 
 /* How long until the model's next event, in jiffies, rounded up. */
@@ -200,6 +208,8 @@ static int drive(struct ugm_device *dev, struct ugm_demand *d)
 			return -ENOSPC;
 		}
 		if (wake_ns) {
+			/* There may be events before that. */
+			ugm_drive_kick(dev);
 			if (sleep_until(dev, wake_ns))
 				return -EINTR;
 			continue;

@@ -5,6 +5,8 @@
  * Hints: when they act and in which order, what becomes of those that cannot be
  * followed, whole batches of them, and hints by others.
  */
+#include <sched.h>
+
 #include "ugm_harness.h"
 
 #define NR 4
@@ -298,6 +300,156 @@ TEST_F(hints, by_another_process)
 		EXPECT_EQ(nobody ? 0 : EXACT_FOREIGN, told.exact & EXACT_FOREIGN);
 	}
 	EXPECT_EQ(-1, ut_compare(d->gpu, self->len, 5));
+}
+
+/*
+ * Under the clocks of wall time hints are followed whoever waits meanwhile, and
+ * for what. Paced, a block goes to flash in 150 ms, and comes back in 50 after a
+ * fault of 60.
+ */
+FIXTURE(wall)
+{
+	struct ut d;
+};
+
+FIXTURE_VARIANT(wall)
+{
+	uint32_t clock;
+	uint64_t fault_ns;
+};
+
+FIXTURE_VARIANT_ADD(wall, real)
+{
+	.clock = 1,
+};
+
+FIXTURE_VARIANT_ADD(wall, paced)
+{
+	.clock = 2,
+	.fault_ns = 60 * UT_MSEC,
+};
+
+FIXTURE_SETUP(wall)
+{
+	struct ugm_ioc_machine arg = {
+		.set = 1,
+		.clock = variant->clock,
+		.host_bytes = 64 << 10,
+		.bandwidth = { UT_NSEC, UT_NSEC, 81920, 27307 },
+		.fault_ns = variant->fault_ns,
+		.fault_batch_bytes = 1 << 20,
+	};
+
+	ASSERT_EQ(0, ut_setup(&self->d, "block_size=4K gpu_mem=64K host_mem=64K"));
+	ASSERT_EQ(0, ut_ioctl(self->d.fd, UGM_IOC_MACHINE, &arg));
+	ASSERT_EQ(0, ut_alloc_blocks(&self->d, 1, NR));
+	ASSERT_EQ(NR * self->d.block, ut_alloc_blocks(&self->d, 2, 1));
+	ut_fill(self->d.gpu, NR * self->d.block, 6);
+}
+
+FIXTURE_TEARDOWN(wall)
+{
+	EXPECT_EQ(0, ut_teardown(&self->d));
+}
+
+static int in_flash(struct ut *d)
+{
+	int n = 0;
+
+	for (uint64_t i = 0; i < NR; i++)
+		n += ut_tier(d, i * d->block) == UGM_TIER_ID_FLASH;
+	return n;
+}
+
+/*
+ * The launch waits for its block when I/O ends, each for itself, and sleeps when
+ * the model has the first write end.
+ */
+TEST_F(wall, followed_while_a_launch_lasts)
+{
+	struct ut *d = &self->d;
+
+	ut_fill(d->gpu + NR * d->block, d->block, 7);
+	ASSERT_EQ(0, ut_move(d, UGM_HINT_EVICT, 2, 0, 1, UGM_TIER_ID_FLASH));
+	ASSERT_EQ(0, ut_hint(d, UGM_HINT_EVICT, 1, 0, NR * d->block, UGM_TIER_ID_FLASH, 0,
+			     UGM_HINT_NO_NEED));
+	ASSERT_EQ(0, ut_inject("delay-ms 20"));
+	/* What the hint woke is asleep again. */
+	ut_sleep_ms(200);
+	ASSERT_EQ(0, ut_launch(d, NR * d->block, d->block, UGM_ACCESS_READ, 3 * UT_NSEC, NULL));
+	EXPECT_EQ(NR, in_flash(d));
+}
+
+/* Stay on a processor, as urgent as @policy says. */
+static int stay(int cpu, int policy)
+{
+	struct sched_param prio = { .sched_priority = policy == SCHED_FIFO };
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(cpu, &cpus);
+	return sched_setaffinity(0, sizeof(cpus), &cpus) ||
+	       sched_setscheduler(0, policy, &prio) ? -errno : 0;
+}
+
+static int touch_what_is_lost(void)
+{
+	struct ut d;
+
+	if (stay(1, SCHED_IDLE) || ut_open(&d) || ut_alloc_blocks(&d, 1, 1) < 0)
+		return 1;
+	ut_fill(d.gpu, d.block, 8);
+	if (ut_move(&d, UGM_HINT_EVICT, 1, 0, 1, UGM_TIER_ID_FLASH))
+		return 2;
+	raise(SIGSTOP);
+	return ut_touch(d.gpu, false);
+}
+
+/* Who is woken to drive gets no processor, as all but this test is on the other. */
+TEST_F(wall, followed_while_a_waiter_is_starved)
+{
+	const char *limit = "/proc/sys/kernel/sched_rt_runtime_us";
+	const char *workers = "/sys/devices/virtual/workqueue/cpumask";
+	struct ut *d = &self->d;
+	pid_t waiter, hog;
+	int i, status;
+
+	if (variant->clock != 1)
+		SKIP(return, "a move that does not end stops the paced clock");
+	if (sysconf(_SC_NPROCESSORS_ONLN) != 2)
+		SKIP(return, "needs two processors");
+	waiter = fork();
+	ASSERT_LE(0, waiter);
+	if (!waiter)
+		_exit(touch_what_is_lost());
+	ASSERT_EQ(waiter, waitpid(waiter, &status, WUNTRACED));
+	ASSERT_TRUE(WIFSTOPPED(status));
+	ASSERT_EQ(0, ut_inject("lose-completion 1"));
+	ASSERT_EQ(0, kill(waiter, SIGCONT));
+	ASSERT_TRUE(ut_await_waiter("move"));
+	ASSERT_EQ(0, stay(0, SCHED_OTHER));
+	ASSERT_EQ(0, ut_write_file(workers, "1"));
+	ASSERT_EQ(0, ut_write_file(limit, "-1"));
+	hog = fork();
+	ASSERT_LE(0, hog);
+	if (!hog) {
+		alarm(20);
+		for (stay(1, SCHED_FIFO);;)
+			;
+	}
+	ut_sleep_ms(500);
+	EXPECT_EQ(0, ut_hint_now(d, UGM_HINT_EVICT, 1, 0, NR, UGM_TIER_ID_FLASH));
+	for (i = 0; i < 50 && in_flash(d) < NR; i++)
+		ut_sleep_ms(100);
+	EXPECT_EQ(NR, in_flash(d));
+	kill(hog, SIGKILL);
+	EXPECT_EQ(0, ut_reap(hog, 10000, &status));
+	EXPECT_EQ(0, ut_write_file(limit, "950000"));
+	EXPECT_EQ(0, ut_write_file(workers, "3"));
+	kill(waiter, SIGKILL);
+	EXPECT_EQ(0, ut_inject("return"));
+	EXPECT_EQ(0, ut_reap(waiter, 10000, &status));
+	EXPECT_TRUE(WIFSIGNALED(status));
 }
 
 TEST_HARNESS_MAIN
