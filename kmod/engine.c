@@ -267,6 +267,25 @@ static void harvest(struct ugm_engine *e)
 			ugm_transfer_commit(e, t);
 }
 
+/* Start what can start now. Returns the wall clock's time, if that is the clock. */
+static u64 catch_up(struct ugm_engine *e)
+{
+	u64 wall = 0;
+
+	if (e->m.clock != UGM_CLOCK_VIRTUAL) {
+		wall = e->ops->now(e);
+		/* Pages that were held may have been let go meanwhile. */
+		ugm_room_rescan(e);
+	}
+	if (real_clock(e)) {
+		if (wall > e->now_ns)
+			e->now_ns = wall;
+		harvest(e);
+	}
+	ugm_link_dispatch(e);
+	return wall;
+}
+
 static struct ugm_heap_node *next_event(const struct ugm_engine *e, bool *alarm)
 {
 	struct ugm_heap_node *ev = e->events.root, *al = e->alarms.root;
@@ -344,21 +363,10 @@ static bool quiet(const struct ugm_engine *e, const struct ugm_heap_node *n)
 int ugm_engine_run(struct ugm_engine *e, struct ugm_demand *d)
 {
 	bool wall_clock = e->m.clock != UGM_CLOCK_VIRTUAL, alarm;
+	u64 wall = catch_up(e);
 	struct ugm_heap_node *n;
-	u64 wall = 0;
 	int r;
 
-	if (wall_clock) {
-		wall = e->ops->now(e);
-		/* Pages that were held may have been let go meanwhile. */
-		ugm_room_rescan(e);
-	}
-	if (real_clock(e)) {
-		if (wall > e->now_ns)
-			e->now_ns = wall;
-		harvest(e);
-	}
-	ugm_link_dispatch(e);
 	while (!d || d->stage != UGM_DEMAND_ENDED) {
 		if (e->again)
 			return UGM_RUN_WAIT;
@@ -408,16 +416,11 @@ int ugm_engine_run(struct ugm_engine *e, struct ugm_demand *d)
  */
 int ugm_engine_drain(struct ugm_engine *e)
 {
+	u64 wall = catch_up(e);
 	struct ugm_heap_node *n;
 	bool alarm;
-	u64 wall = 0;
 	int r;
 
-	if (e->m.clock != UGM_CLOCK_VIRTUAL)
-		wall = e->ops->now(e);
-	if (real_clock(e))
-		harvest(e);
-	ugm_link_dispatch(e);
 	for (;;) {
 		if (e->again)
 			return UGM_RUN_WAIT;

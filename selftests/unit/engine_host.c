@@ -152,6 +152,11 @@ static void op_hint_free(struct ugm_engine *e, struct ugm_hint *h, u64 refused,
 	free(h);
 }
 
+static u64 op_now(struct ugm_engine *e)
+{
+	return host_of(e)->wall;
+}
+
 static const struct ugm_engine_ops engine_ops = {
 	.block = op_block,
 	.next_block = op_next_block,
@@ -164,6 +169,7 @@ static const struct ugm_engine_ops engine_ops = {
 	.cancel = op_cancel,
 	.alloc = op_alloc,
 	.release = op_release,
+	.now = op_now,
 	.hint_free = op_hint_free,
 };
 

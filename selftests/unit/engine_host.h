@@ -36,6 +36,7 @@ struct engine_host {
 	u32 nr_ranges;
 	u64 seed; /* of what happens */
 	u64 delay_seed; /* of when real moves finish; 0: at once */
+	u64 wall; /* time of the clocks that are not virtual */
 	/*
 	 * NULL, or what others do while a demand waits; then pages are also held,
 	 * and written unannounced.

@@ -110,11 +110,41 @@ static void eviction_waits_for_room(void **unused)
 	engine_host_free(h);
 }
 
+/* Under the real clock it is as late as it is, whoever sees what has arrived. */
+static void drain_sees_a_launch_arrive(void **unused)
+{
+	struct engine_host *h = written_range(1, 2);
+	struct ugm_operand o = {
+		.range = &h->ranges[0].r,
+		.nr = 1,
+		.mode = UGM_OPERAND_READ,
+	};
+	struct ugm_demand again = launch_on(h, &o);
+
+	hint_now(h, UGM_OP_EVICT, UGM_TIER_HOST, 0, 1);
+	assert_int_equal(ugm_engine_drain(&h->e), 0);
+	h->wall = h->e.now_ns;
+	h->e.m.clock = UGM_CLOCK_REAL;
+	h->delay_seed = 1;
+	ugm_engine_begin(&h->e, &again);
+	assert_int_equal(ugm_engine_run(&h->e, &again), UGM_RUN_WAIT);
+	h->wall += h->e.m.fault_ns;
+	assert_int_equal(ugm_engine_run(&h->e, &again), UGM_RUN_WAIT);
+	h->wall += 5000000;
+	h->delay_seed = 0;
+	assert_int_equal(ugm_engine_drain(&h->e), 0);
+	assert_int_equal(again.arrived_ns, h->wall);
+	assert_int_equal(again.end_ns, h->wall);
+	assert_int_equal(ugm_engine_run(&h->e, &again), 0);
+	engine_host_free(h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(prefetch_under_launch),
 		cmocka_unit_test(eviction_waits_for_room),
+		cmocka_unit_test(drain_sees_a_launch_arrive),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
