@@ -72,13 +72,15 @@ static int compute(const struct ugm_trace *trace, const struct ugm_config *confi
 		   const struct ugm_policy *policy, struct ugm_result *result)
 {
 	struct ugm_trace noisy;
-	u64 ns, i;
+	u64 began, ns, i;
 	int ret;
 
 	if (config->noise > 0 && ugm_noise_apply(trace, config, &noisy))
 		return ugm_fail(&result->error, -ENOMEM, "no memory");
+	began = ugm_wall_ns();
 	ret = policy->compute(config->noise > 0 ? &noisy : trace, config, &ns,
 			      &result->error);
+	result->plan_ns = ugm_wall_ns() - began;
 	if (config->noise > 0) {
 		result->ideal_ns = noisy.ideal_ns;
 		ugm_noise_free(&noisy);

@@ -28,6 +28,8 @@ check "stall is what is not ideal" json uvm.json \
 	'r["stall_ns"] == r["iteration_ns"] - r["ideal_ns"] > 0'
 check "share of ideal" json uvm.json \
 	'abs(r["fraction_of_ideal"] - r["ideal_ns"] / r["iteration_ns"]) < 1e-6'
+exits 0 "simulate bound" simulate t.trace --policy bound "${machine[@]}" --json bound.json
+check "a computed row takes time, too" json bound.json 'r["plan_ns"] > 0'
 check "traffic by direction" json uvm.json 'all(type(r["traffic_bytes"][k]) is int for k in
 	("flash_to_gpu", "gpu_to_flash", "host_to_gpu", "gpu_to_host"))'
 check "there is traffic" json uvm.json 'r["traffic_bytes"]["host_to_gpu"] > 0'
