@@ -10,8 +10,9 @@
  *
  * Whoever wants something of the engine drives it: run the model, do the moves
  * it started, and where it has to wait sleep until there is progress. Under the
- * virtual clock nobody else does; under the others a work item does while nobody
- * waits, when a move has ended or the next event is due.
+ * virtual clock nobody else does; under the others a work item does, when a move
+ * has ended or the next event is due: at once while nobody waits, or a launch only
+ * sleeps for its duration, else a little later.
  *
  * @progress is bumped whenever a move ends, a demand ends or room was made. It
  * is read before the engine is run, so that nothing that happens meanwhile is

@@ -267,7 +267,10 @@ static void harvest(struct ugm_engine *e)
 			ugm_transfer_commit(e, t);
 }
 
-/* Start what can start now. Returns the wall clock's time, if that is the clock. */
+/*
+ * See what time it is and what has moved, and start what can start now. Returns
+ * the wall clock's time; 0 under the virtual one.
+ */
 static u64 catch_up(struct ugm_engine *e)
 {
 	u64 wall = 0;
